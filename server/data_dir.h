@@ -1,0 +1,35 @@
+// The daemon's directory: mnistd.sqlite3, models/<id>.safetensors, and lock, held while the daemon lives so that a second
+// one refuses to start on the same directory.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "server/errors.h"
+
+namespace mnistd::server {
+
+class DataDir {
+ public:
+  // Creates the directory where missing and locks it. Throws StartError: not a directory, not writable, in use (with the
+  // process id of the holder).
+  explicit DataDir(std::filesystem::path path);
+  DataDir(const DataDir&) = delete;
+  DataDir& operator=(const DataDir&) = delete;
+  ~DataDir();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path database() const { return path_ / "mnistd.sqlite3"; }
+  std::filesystem::path weights(const std::string& model_id) const;
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+// Writes to a temporary name, syncs, renames, syncs the directory: after a crash the old file or the new one, whole.
+// Throws StoreError with the reason (disk full).
+void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
+
+}  // namespace mnistd::server

@@ -1,0 +1,83 @@
+// Jobs, metrics, checkpoints and models in one SQLite file. Every function is one transaction, on disk when it returns
+// (WAL, synchronous=FULL). Any thread; calls exclude one another. Throws StoreError.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/errors.h"
+#include "server/job.h"
+
+namespace mnistd::server {
+
+struct Idempotency {
+  std::string key;
+  std::string request;  // the request in a canonical form; the same key with another request is a mismatch
+};
+
+template <class T>
+struct Page {
+  std::vector<T> items;
+  std::optional<std::int64_t> next;  // pass as `before` for the next page
+};
+
+class JobStore {
+ public:
+  // Opens or creates the file and brings an older schema up to date. A newer schema, or a file that is no database, is
+  // a StoreError that says so.
+  explicit JobStore(const std::filesystem::path& file);
+  ~JobStore();
+
+  // --- jobs
+  struct Inserted {
+    Job job;
+    bool repeated = false;  // an earlier job with the same key and request
+  };
+  // Stores a new job and gives it its sequence. With a key seen before, stores nothing and gives the earlier job.
+  // Throws IdempotencyMismatch.
+  Inserted insert(const Job& job, const std::optional<Idempotency>& idempotency);
+  std::optional<Job> find(const std::string& id);
+  // Newest first, those with sequence < before.
+  Page<Job> list(std::optional<JobState> state, int limit, std::optional<std::int64_t> before);
+  std::vector<std::string> queued_ids();  // oldest first
+  // Puts jobs that a crash or stop left running back to queued (the checkpoint stays); gives their ids.
+  std::vector<std::string> requeue_running();
+  void rename(const std::string& id, const std::optional<std::string>& name);
+  void set_running(const std::string& id, Time started_at,
+                   const std::string& device);  // keeps an earlier started_at
+  void set_queued(const std::string& id);       // of a drained running job
+  // Writes the job's state, progress, result, warnings, error and finished_at, with its model where it made one, and
+  // drops its checkpoint.
+  void finish(const Job& job, const std::optional<ModelRecord>& model);
+  void erase(const std::string& id);  // job, metrics, checkpoint, its model's record
+
+  // --- metrics and checkpoints
+  // Rows with an iteration already there replace it.
+  void append(const std::string& id, std::span<const model::MetricsRow> rows, const JobProgress& progress);
+  std::vector<model::MetricsRow> rows(const std::string& id, int after_iteration, int limit);
+  void save_checkpoint(const std::string& id, const model::Checkpoint& checkpoint);
+  std::optional<model::Checkpoint> checkpoint(const std::string& id);
+
+  // --- models
+  std::optional<ModelRecord> find_model(const std::string& id);
+  Page<ModelRecord> list_models(int limit, std::optional<std::int64_t> before);  // newest first
+  std::vector<std::string> model_ids();
+  void erase_model(const std::string& id);  // the job's result stays
+  // The model activated by hand, if it is still there.
+  std::optional<std::string> chosen_model();
+  void choose_model(const std::optional<std::string>& id);
+
+  // Writes and reads back a value: for readiness. Throws StoreError with the reason.
+  void check();
+
+ private:
+  struct Connection;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace mnistd::server
