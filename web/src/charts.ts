@@ -1,0 +1,101 @@
+// A line chart against the iteration: uPlot, in the page's colours, as wide as its place.
+import uPlot from "uplot";
+
+import { count } from "./format";
+
+export interface Line {
+  label: string;
+  /** The CSS custom property that holds its colour. */
+  colour: string;
+  /** Lines differ by their dashes too, not by colour alone. */
+  dash?: number[];
+}
+
+const height = 220;
+const font = '12px system-ui, "Liberation Sans", sans-serif';
+
+export class Chart {
+  readonly #host: HTMLElement;
+  readonly #lines: Line[];
+  readonly #format: (value: number) => string;
+  #data: uPlot.AlignedData;
+  #plot: uPlot;
+
+  constructor(host: HTMLElement, lines: Line[], format: (value: number) => string) {
+    this.#host = host;
+    this.#lines = lines;
+    this.#format = format;
+    this.#data = [[], ...lines.map(() => [])] as unknown as uPlot.AlignedData;
+    this.#plot = this.#build();
+    new ResizeObserver(() => this.#fit()).observe(host);
+    // uPlot reads its colours once, so another colour scheme means another plot.
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.#plot.destroy();
+      this.#plot = this.#build();
+      this.draw(this.#data);
+    });
+  }
+
+  /** The first column is the iteration, then one column a line; null leaves a gap. */
+  draw(data: uPlot.AlignedData): void {
+    this.#data = data;
+    this.#plot.setData(data);
+    this.#host.dataset["points"] = String(data[0].length);
+    this.#showNewest();
+  }
+
+  #build(): uPlot {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name: string) => style.getPropertyValue(name).trim();
+    const axis: uPlot.Axis = {
+      font,
+      stroke: colour("--quiet"),
+      grid: { stroke: colour("--line"), width: 1 },
+      ticks: { stroke: colour("--line"), width: 1, size: 4 },
+    };
+    const shown = (value: number | null) => (value === null ? "–" : this.#format(value));
+    return new uPlot(
+      {
+        width: Math.max(this.#host.clientWidth, 100),
+        height,
+        scales: { x: { time: false } },
+        axes: [
+          { ...axis, size: 28, space: 60, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")) },
+          { ...axis, size: 52, space: 32 },
+        ],
+        series: [
+          { label: "Iteration", value: (_, value: number | null) => (value === null ? "–" : count(value)) },
+          ...this.#lines.map(
+            (line): uPlot.Series => ({
+              label: line.label,
+              stroke: colour(line.colour),
+              width: 1.75,
+              value: (_, value: number | null) => shown(value),
+              ...(line.dash ? { dash: line.dash } : {}),
+            }),
+          ),
+        ],
+        cursor: { drag: { x: false, y: false }, sync: { key: "metrics" } },
+        hooks: { setCursor: [() => this.#showNewest()] },
+      },
+      this.#data,
+      this.#host,
+    );
+  }
+
+  /** While nothing is pointed at, the legend shows the newest row. */
+  #showNewest(): void {
+    const rows = this.#data[0].length;
+    if (this.#plot && this.#plot.cursor.idx == null && rows > 0) {
+      this.#plot.setLegend({ idx: rows - 1 }, false);
+    }
+  }
+
+  #fit(): void {
+    const width = this.#host.clientWidth;
+    if (width > 0 && width !== this.#plot.width) {
+      this.#plot.setSize({ width, height });
+      this.#showNewest();
+    }
+  }
+}
