@@ -1,26 +1,50 @@
-# Reads CTest's LastTest.log and writes a line a test: passed|failed|skipped, tab, name, tab, reason.
+# Reads the JUnit file that CTest writes and prints a line a test: passed|failed|skipped, tab, name, tab, reason.
 #
 # The reason of a skipped test is the last line of its output that speaks of skipping, else its last line. Skips inside
 # a test that passed as a whole are found too, in the two forms of Node's test runner: TAP (ok 3 - name # SKIP reason)
 # and spec (﹣ name (0.1ms) # reason).
 
-function emit(kind, name, reason) { printf "%s\t%s\t%s\n", kind, name, reason }
+function emit(kind, name, reason) { printf "%s\t%s\t%s\n", kind, plain(name), plain(reason) }
 
-# The first line of a test's part: "3/7 Test: name".
-/^[0-9]+\/[0-9]+ Test: / {
-  name = $0
-  sub(/^[0-9]+\/[0-9]+ Test: /, "", name)
-  inside = 0
-  last = speaks = ""
+function plain(text) {
+  gsub(/&lt;/, "<", text)
+  gsub(/&gt;/, ">", text)
+  gsub(/&quot;/, "\"", text)
+  gsub(/&apos;/, "'", text)
+  gsub(/&amp;/, "\\&", text)
+  return text
+}
+
+function attribute(line, key) {
+  if (!match(line, " " key "=\"[^\"]*\"")) return ""
+  return substr(line, RSTART + length(key) + 3, RLENGTH - length(key) - 4)
+}
+
+function trimmed(text) {
+  gsub(/^[ \t]+|[ \t\r]+$/, "", text)
+  return text
+}
+
+/<testcase / {
+  name = attribute($0, "name")
+  status = attribute($0, "status")
+  message = last = speaks = ""
   next
 }
-/^-----+$/ && awaiting { inside = 1; awaiting = 0; next }
-/^Output:$/ && !inside { awaiting = 1; next }
-/^<end of output>$/ { inside = 0; next }
+/<skipped / { message = attribute($0, "message"); next }
+/<\/testcase>/ {
+  if (status == "run") emit("passed", name, "")
+  else if (status == "disabled") emit("skipped", name, "disabled in CMakeLists.txt")
+  else if (status == "notrun" && message ~ /^SKIP_/) emit("skipped", name, speaks != "" ? speaks : last)
+  else emit("failed", name, "")
+  next
+}
 
-inside {
+{
   line = $0
-  gsub(/^[ \t]+|[ \t\r]+$/, "", line)
+  sub(/^[ \t]*<system-out>/, "", line)
+  sub(/<\/system-out>$/, "", line)
+  line = trimmed(line)
   if (line == "") next
   last = line
   if (tolower(line) ~ /skip/ && line !~ /^(#|ℹ) ?skipped/) speaks = line
@@ -37,9 +61,4 @@ inside {
     sub(/.* # /, "", reason)
     emit("skipped", name " / " part, reason == "SKIP" ? "" : reason)
   }
-  next
 }
-
-/^Test Passed\.$/ { emit("passed", name, "") }
-/^Test Skipped\.$/ { emit("skipped", name, speaks != "" ? speaks : last) }
-/^Test (Failed|Timeout|Not Run)/ { emit("failed", name, "") }
