@@ -1,8 +1,8 @@
 # Reads the JUnit file that CTest writes and prints a line a test: passed|failed|skipped, tab, name, tab, reason.
 #
-# The reason of a skipped test is the last line of its output that speaks of skipping, else its last line. Skips inside
-# a test that passed as a whole are found too, in the two forms of Node's test runner: TAP (ok 3 - name # SKIP reason)
-# and spec (﹣ name (0.1ms) # reason).
+# The reason of a skipped test is the line "SKIP: why" of its output, else its last line. Skips inside a test that passed as a
+# whole are found too, in the two forms of Node's test runner: TAP (ok 3 - name # SKIP reason) and spec
+# (﹣ name (0.1ms) # reason).
 
 function emit(kind, name, reason) { printf "%s\t%s\t%s\n", kind, plain(name), plain(reason) }
 
@@ -28,14 +28,14 @@ function trimmed(text) {
 /<testcase / {
   name = attribute($0, "name")
   status = attribute($0, "status")
-  message = last = speaks = ""
+  message = last = why = ""
   next
 }
 /<skipped / { message = attribute($0, "message"); next }
 /<\/testcase>/ {
   if (status == "run") emit("passed", name, "")
   else if (status == "disabled") emit("skipped", name, "disabled in CMakeLists.txt")
-  else if (status == "notrun" && message ~ /^SKIP_/) emit("skipped", name, speaks != "" ? speaks : last)
+  else if (status == "notrun" && message ~ /^SKIP_/) emit("skipped", name, why != "" ? why : last)
   else emit("failed", name, "")
   next
 }
@@ -47,7 +47,7 @@ function trimmed(text) {
   line = trimmed(line)
   if (line == "") next
   last = line
-  if (tolower(line) ~ /skip/ && line !~ /^(#|ℹ) ?skipped/) speaks = line
+  if (line ~ /^SKIP: /) why = substr(line, 7)
   if (line ~ /^ok [0-9]+ .*# SKIP/) {
     part = reason = line
     sub(/^ok [0-9]+ (- )?/, "", part)
