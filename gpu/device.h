@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -84,7 +85,7 @@ class Buffer {
  public:
   Buffer() = default;
   Buffer(Device& device, std::size_t count)
-      : device_(&device), data_(static_cast<T*>(device.allocate(count * sizeof(T)))), count_(count) {}
+      : device_(&device), data_(static_cast<T*>(device.allocate(allocation_bytes(count)))), count_(count) {}
   Buffer(Device& device, std::span<const T> host) : Buffer(device, host.size()) { upload(host); }
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -112,6 +113,11 @@ class Buffer {
   std::size_t bytes_of(std::size_t count) const {
     if (count > count_) throw std::length_error("copy of more values than the device buffer holds");
     return count * sizeof(T);
+  }
+  // More than a size can say is asked for as the largest size: the Device refuses that as OutOfDeviceMemory.
+  static std::size_t allocation_bytes(std::size_t count) {
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+    return count > kMost / sizeof(T) ? kMost : count * sizeof(T);
   }
   void swap(Buffer& other) noexcept {
     std::swap(device_, other.device_);
