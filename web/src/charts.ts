@@ -14,6 +14,11 @@ export interface Line {
 const height = 220;
 const font = '12px system-ui, "Liberation Sans", sans-serif';
 
+/** The loss of a diverging job grows beyond what fits beside an axis. */
+function short(tick: number): string {
+  return Math.abs(tick) >= 1e5 ? tick.toExponential() : count(tick);
+}
+
 export class Chart {
   readonly #host: HTMLElement;
   readonly #lines: Line[];
@@ -53,7 +58,9 @@ export class Chart {
       grid: { stroke: colour("--line"), width: 1 },
       ticks: { stroke: colour("--line"), width: 1, size: 4 },
     };
-    const shown = (value: number | null) => (value === null ? "–" : this.#format(value));
+    // uPlot asks with undefined where the legend's row is one of longer data shown before.
+    const shown = (value: number | null | undefined, format: (value: number) => string) =>
+      value == null ? "–" : format(value);
     return new uPlot(
       {
         width: Math.max(this.#host.clientWidth, 100),
@@ -61,16 +68,18 @@ export class Chart {
         scales: { x: { time: false } },
         axes: [
           { ...axis, size: 28, space: 60, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")) },
-          { ...axis, size: 52, space: 32 },
+          { ...axis, size: 52, space: 32, values: (_, ticks) => ticks.map(short) },
         ],
         series: [
-          { label: "Iteration", value: (_, value: number | null) => (value === null ? "–" : count(value)) },
+          { label: "Iteration", value: (_, value) => shown(value, count) },
           ...this.#lines.map(
             (line): uPlot.Series => ({
               label: line.label,
               stroke: colour(line.colour),
               width: 1.75,
-              value: (_, value: number | null) => shown(value),
+              // Markers would cover the dashes; a single row has no line to show.
+              points: { show: (plot) => plot.data[0].length < 3 },
+              value: (_, value) => shown(value, this.#format),
               ...(line.dash ? { dash: line.dash } : {}),
             }),
           ),

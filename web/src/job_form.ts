@@ -23,6 +23,8 @@ export class JobForm {
     this.#clear();
     try {
       started(await startJob(this.#read()));
+      // The other fields are likely wanted again; a name is of one job.
+      find("name", HTMLInputElement).value = "";
     } catch (error) {
       this.#show(error);
     } finally {

@@ -35,6 +35,8 @@ export class JobList {
       changed(page.items);
       return page.items.some((job) => job.state === "queued" || job.state === "running") ? busyDelay : idleDelay;
     }, report);
+    const jobsUrl = new URL("v1/jobs", document.baseURI).href;
+    setText(this.#empty, `No job yet. Start one above, or: curl -d iterations=300 ${jobsUrl}`);
     this.#older.addEventListener("click", () => {
       this.#limit = Math.min(mostJobs, this.#limit * 2);
       this.#poller.wake();

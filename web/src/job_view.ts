@@ -28,7 +28,7 @@ export class JobView {
     find("accuracy-chart", HTMLElement),
     [
       { label: "Train", colour: "--train" },
-      { label: "Test", colour: "--test", dash: [6, 4] },
+      { label: "Test (dashed)", colour: "--test", dash: [6, 4] },
     ],
     (value) => `${value.toFixed(2)} %`,
   );
@@ -54,7 +54,7 @@ export class JobView {
     this.#body.hidden = true;
     this.#cancel.hidden = true;
     setText(this.#state, "");
-    setText(find("job-spec", HTMLElement), "");
+    setText(find("job-spec", HTMLElement), id === null ? "Start a training or choose a job: it is drawn here." : "");
     setText(this.#title, id === null ? "No job selected" : `Job ${id}`);
     if (id !== null) {
       this.#watch(id);
