@@ -11,11 +11,11 @@
 namespace mnistd::model {
 
 struct AsciiCaption {
-  std::string_view dataset;  // the line DATASET: "train", "test"
-  std::optional<int> truth;  // no line without it
-  std::optional<int> index;  // 0-based; printed 1-based as ID: index+1/count
+  std::string_view dataset{};  // the line DATASET: "train", "test"
+  std::optional<int> truth{};  // no line without it
+  std::optional<int> index{};  // 0-based; printed 1-based as ID: index+1/count
   int count = 0;
-  std::optional<int> prediction;  // no line without it
+  std::optional<int> prediction{};  // no line without it
 };
 
 // With `color`, the prediction's background is green where it is the truth, red where not (ANSI escapes).

@@ -1,5 +1,6 @@
 #include "model/idx_file.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::size_t kMagicBytes = 4;
+constexpr std::size_t kChunk = 256 * 1024;
 // 8 GiB of values: ten million digits. A header that promises more is damaged.
 constexpr std::uint64_t kMaximumValues = std::uint64_t{1} << 33;
 
@@ -106,6 +108,19 @@ std::uint64_t number_of_values(const std::filesystem::path& file,
                  ", as its header says (" + product_text(idx.dimensions) + ")");
 }
 
+// Appends up to `count` values, by way of a chunk that stays in cache: to resize the vector first would write every byte
+// of it twice.
+void read_values(ByteSource& source, std::uint64_t count, std::vector<std::uint8_t>& values) {
+  values.reserve(count);
+  std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(count, kChunk));
+  while (values.size() < count) {
+    const auto wanted = std::span(chunk).first(std::min<std::uint64_t>(kChunk, count - values.size()));
+    const std::size_t found = source.read(wanted);
+    values.insert(values.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(found));
+    if (found < wanted.size()) return;
+  }
+}
+
 }  // namespace
 
 IdxFile read_idx(const std::filesystem::path& file, int dimensions) {
@@ -144,9 +159,8 @@ IdxFile read_idx(const std::filesystem::path& file, int dimensions) {
     fail_on_length(file, idx, promised, std::to_string(source->at_most_left()));
   if (source->at_most_left() < promised) fail_on_length(file, idx, promised, "fewer");
 
-  idx.values.resize(promised);
-  const std::size_t values_found = source->read(idx.values);
-  if (values_found < promised) fail_on_length(file, idx, promised, std::to_string(values_found));
+  read_values(*source, promised, idx.values);
+  if (idx.values.size() < promised) fail_on_length(file, idx, promised, std::to_string(idx.values.size()));
   std::uint8_t beyond = 0;
   if (source->read({&beyond, 1}) != 0)
     fail_on_length(file, idx, promised, "more than " + std::to_string(promised));
