@@ -1,6 +1,7 @@
 // The dashboard in a real browser, before the real program: what a person does, and what they must see.
 //
 // MNISTD_BINARY        the program (build/release/mnistd)
+// MNISTD_MNIST         the folder with the four MNIST files (data/mnist)
 // CHROMIUM             the browser (/usr/bin/chromium)
 // MNISTD_SCREENSHOTS   a folder that gets pictures of the page, for people to look at
 import assert from "node:assert/strict";
@@ -17,6 +18,7 @@ import { fileURLToPath } from "node:url";
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const { chromium } = createRequire(join(repository, "web/package.json"))("playwright-core");
 const binary = process.env.MNISTD_BINARY ?? join(repository, "build/release/mnistd");
+const mnist = process.env.MNISTD_MNIST ?? join(repository, "data/mnist");
 const screenshots = process.env.MNISTD_SCREENSHOTS;
 
 let folder, daemon, origin, browser, page;
@@ -32,7 +34,7 @@ async function startDaemon(port) {
     binary,
     ["serve", "--port", String(port), "--port-file", portFile, "--data-dir", join(folder, "data")].concat([
       "--dataset",
-      `mnist=${join(repository, "data/mnist")}`,
+      `mnist=${mnist}`,
       "--no-first-training",
     ]),
     { stdio: ["ignore", "pipe", "pipe"] },
@@ -288,6 +290,11 @@ test("digits are leafed through, also only the wrong ones", async () => {
   await page.click("#digit-next");
   await textLike("#digit-ascii", /ID: 43\/10000/);
   await page.click("#digit-previous");
+  await textLike("#digit-ascii", /ID: 42\/10000/);
+  await page.focus("#digit-ascii");
+  await page.keyboard.press("ArrowLeft");
+  await textLike("#digit-ascii", /ID: 41\/10000/);
+  await page.keyboard.press("ArrowRight");
   await textLike("#digit-ascii", /ID: 42\/10000/);
   await page.fill("#digit-index", "10000");
   await page.press("#digit-index", "Enter");

@@ -31,6 +31,12 @@ export class Digits {
     on("digit-previous", () => this.#move(-1));
     on("digit-next", () => this.#move(1));
     on("digit-random", () => this.#random());
+    this.#ascii.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+        event.preventDefault();
+        void this.#move(event.key === "ArrowLeft" ? -1 : 1);
+      }
+    });
     find("digit-form", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#typed();

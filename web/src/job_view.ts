@@ -142,16 +142,14 @@ export class JobView {
     setText(find("job-iteration", HTMLElement), `${count(done)} / ${count(spec.iterations)}`);
 
     // The result is of the weights handed over; before that, the newest row.
-    const row = series.last;
-    setText(find("job-loss", HTMLElement), loss(result ? result.loss : (row?.loss ?? progress.loss)));
-    setText(
-      find("job-train", HTMLElement),
-      percent(result ? result.train_accuracy : (row?.trainAccuracy ?? progress.train_accuracy)),
-    );
-    setText(
-      find("job-test", HTMLElement),
-      percent(result ? result.test_accuracy : (row?.testAccuracy ?? progress.test_accuracy)),
-    );
+    const latest = result ?? {
+      loss: series.last ? series.last.loss : progress.loss,
+      train_accuracy: series.last ? series.last.trainAccuracy : progress.train_accuracy,
+      test_accuracy: series.last ? series.last.testAccuracy : progress.test_accuracy,
+    };
+    setText(find("job-loss", HTMLElement), loss(latest.loss));
+    setText(find("job-train", HTMLElement), percent(latest.train_accuracy));
+    setText(find("job-test", HTMLElement), percent(latest.test_accuracy));
     setText(find("job-ms", HTMLElement), milliseconds(result?.ms_per_iteration ?? progress.ms_per_iteration));
 
     const running = job.state === "running" || job.state === "queued";
