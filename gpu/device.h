@@ -101,8 +101,14 @@ class Buffer {
   std::size_t size() const { return count_; }
 
   // Copies host.size() values, at most size() (std::length_error); waits as the Device's upload and download do.
-  void upload(std::span<const T> host) { device_->upload(data_, host.data(), bytes_of(host.size())); }
-  void download(std::span<T> host) const { device_->download(host.data(), data_, bytes_of(host.size())); }
+  void upload(std::span<const T> host) {
+    const std::size_t bytes = bytes_of(host.size());
+    if (bytes > 0) device_->upload(data_, host.data(), bytes);
+  }
+  void download(std::span<T> host) const {
+    const std::size_t bytes = bytes_of(host.size());
+    if (bytes > 0) device_->download(host.data(), data_, bytes);
+  }
   std::vector<T> to_vector() const {
     std::vector<T> host(count_);
     download(host);

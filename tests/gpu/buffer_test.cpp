@@ -73,6 +73,9 @@ TEST_CASE("an empty buffer") {
   CHECK(empty.size() == 0);
   CHECK(empty.to_vector().empty());
   empty.upload({});
+  Buffer<double> none;
+  CHECK(none.to_vector().empty());
+  none.upload({});
 }
 
 TEST_CASE("no room: named, counted, and the device stays usable") {

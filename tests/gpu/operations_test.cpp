@@ -1,8 +1,11 @@
 // Every operation of every implementation against float64, at sizes around its tiles and chunks, for each vector unit
 // that was compiled and that this machine has.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <hwy/highway.h>
@@ -46,51 +49,82 @@ void check_statistics(const PassStatistics& found, const ExpectedStatistics& exp
   CHECK(found.correct <= expected.certainly_correct + expected.doubtful);
 }
 
-void check_operations(Ops& ops, const Images& images, const std::vector<float>& weights) {
-  const LabelledImages view = images.view();
+// Inputs and what they must give. Computed once for all implementations.
+struct Case {
+  Images images;
+  std::vector<float> weights;
+  Expected scores;
+  Expected residual;
+  ExpectedStatistics statistics;
+  Expected fused_gradient;
+  std::vector<float> given_residual;
+  Expected gradient;  // of given_residual
+};
+
+Case make_case(Images images) {
+  Case made;
+  made.weights = random_floats(kWeights, 0.05f, 5);
+  made.scores = expected_scores(images, made.weights);
+  made.residual = expected_residual(images, made.weights);
+  made.statistics = expected_statistics(images, made.weights);
+  made.fused_gradient = expected_gradient(images, made.residual);
   const std::size_t outputs = images.labels.size() * kClasses;
-  const Expected residual = expected_residual(images, weights);
-  const ExpectedStatistics statistics = expected_statistics(images, weights);
+  made.given_residual = random_floats(outputs, 1.5f, 77);
+  const std::vector<double> exact(made.given_residual.begin(), made.given_residual.end());
+  made.gradient = expected_gradient(images, {exact, std::vector<double>(outputs, 0.0)});
+  made.images = std::move(images);
+  return made;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> made;
+    for (int count : kCounts)
+      made.push_back(make_case(random_images(count, static_cast<std::uint32_t>(count))));
+    for (int byte : {0, 1, 255}) {
+      for (int count : {3, cpu::kChunkImages + 3}) {
+        made.push_back(make_case(uniform_images(count, static_cast<std::uint8_t>(byte))));
+      }
+    }
+    return made;
+  }();
+  return all;
+}
+
+void check_case(Ops& ops, const Case& given) {
+  const LabelledImages view = given.images.view();
+  const std::size_t outputs = given.images.labels.size() * kClasses;
   const PassStatistics poison = {std::nan(""), 0xdeadbeef, 0};
-  CAPTURE(images.labels.size());
+  CAPTURE(view.count);
+  CAPTURE(static_cast<int>(view.pixels[0]));
 
   GuardedFloats scores(outputs);
-  ops.scores(view.pixels, view.count, weights.data(), scores.data());
-  check_close("scores", scores, expected_scores(images, weights));
+  ops.scores(view.pixels, view.count, given.weights.data(), scores.data());
+  check_close("scores", scores, given.scores);
 
-  GuardedFloats found_residual(outputs);
+  GuardedFloats residual(outputs);
   PassStatistics found = poison;
-  ops.residual(view, weights.data(), found_residual.data(), &found);
-  check_close("residual", found_residual, residual);
-  check_statistics(found, statistics);
+  ops.residual(view, given.weights.data(), residual.data(), &found);
+  check_close("residual", residual, given.residual);
+  check_statistics(found, given.statistics);
 
-  const std::vector<float> given = random_floats(outputs, 1.5f, 77);
-  const Expected exact = {std::vector<double>(given.begin(), given.end()), std::vector<double>(outputs, 0.0)};
   GuardedFloats gradient(kWeights);
-  ops.gradient(view, given.data(), gradient.data());
-  check_close("gradient", gradient, expected_gradient(images, exact));
+  ops.gradient(view, given.given_residual.data(), gradient.data());
+  check_close("gradient", gradient, given.gradient);
 
   GuardedFloats fused(kWeights);
   found = poison;
-  ops.loss_and_gradient(view, weights.data(), fused.data(), &found);
-  check_close("loss_and_gradient", fused, expected_gradient(images, residual));
-  check_statistics(found, statistics);
+  ops.loss_and_gradient(view, given.weights.data(), fused.data(), &found);
+  check_close("loss_and_gradient", fused, given.fused_gradient);
+  check_statistics(found, given.statistics);
 
   std::uint32_t correct = 0xdeadbeef;
-  ops.count_correct(view, weights.data(), &correct);
+  ops.count_correct(view, given.weights.data(), &correct);
   CHECK(correct == found.correct);
 }
 
 void check_sizes_and_extremes(Ops& ops) {
-  const std::vector<float> weights = random_floats(kWeights, 0.05f, 5);
-  for (int count : kCounts)
-    check_operations(ops, random_images(count, static_cast<std::uint32_t>(count)), weights);
-  for (int byte : {0, 1, 255}) {
-    CAPTURE(byte);
-    for (int count : {3, cpu::kChunkImages + 3}) {
-      check_operations(ops, uniform_images(count, static_cast<std::uint8_t>(byte)), weights);
-    }
-  }
+  for (const Case& given : cases()) check_case(ops, given);
 }
 
 void check_step(Ops& ops) {

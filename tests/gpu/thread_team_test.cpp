@@ -93,14 +93,14 @@ TEST_CASE("an exception reaches the caller, drops what has not begun, and leaves
   for (int threads : {1, 2, 4}) {
     CAPTURE(threads);
     ThreadTeam team(threads);
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < 100; ++round) {
       std::atomic<int> begun = 0;
-      CHECK_THROWS_WITH_AS(team.run(100000,
-                                    [&](std::size_t task, int) {
-                                      ++begun;
-                                      if (task == 3) throw std::runtime_error("task three");
-                                    }),
-                           "task three", std::runtime_error);
+      const auto fail_at_three = [&](std::size_t task, int) {
+        ++begun;
+        if (task == 3) throw std::runtime_error("task three");
+        if (task > 3) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      };
+      CHECK_THROWS_WITH_AS(team.run(100000, fail_at_three), "task three", std::runtime_error);
       CHECK(begun < 100000);
     }
     std::atomic<int> done = 0;
