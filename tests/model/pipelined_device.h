@@ -1,10 +1,11 @@
 // A device that says it pipelines: another device behind a queue depth of choice. It counts how many updates are put on
-// the stream between two waits, and can make the evaluation of a split slow.
+// the stream between two waits, can make the evaluation of a split slow, and can pretend what an update takes.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -17,6 +18,7 @@ class PipelinedDevice final : public gpu::Device, private gpu::Ops {
   PipelinedDevice(std::unique_ptr<gpu::Device> inner, int depth) : inner_(std::move(inner)), depth_(depth) {}
 
   int most_between_waits() const { return most_; }
+  void pretend_update_takes(double milliseconds) { update_ms_ = milliseconds; }
   void delay_count_correct(std::chrono::milliseconds delay) { delay_ = delay; }
 
   const gpu::DeviceInfo& info() const override { return inner_->info(); }
@@ -27,9 +29,10 @@ class PipelinedDevice final : public gpu::Device, private gpu::Ops {
     waited();
     inner_->synchronize();
   }
-  gpu::Event record() override { return inner_->record(); }
+  gpu::Event record() override { return update_ms_ ? gpu::Event{updates_} : inner_->record(); }
   double elapsed_ms(gpu::Event begin, gpu::Event end) override {
     waited();
+    if (update_ms_) return static_cast<double>(end.id - begin.id) * *update_ms_;
     return inner_->elapsed_ms(begin, end);
   }
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
@@ -59,6 +62,7 @@ class PipelinedDevice final : public gpu::Device, private gpu::Ops {
     inner_->ops().loss_and_gradient(images, weights, gradient, statistics);
   }
   void step(float* weights, const float* gradient, float rate) override {
+    ++updates_;
     most_ = std::max(most_, ++queued_);
     inner_->ops().step(weights, gradient, rate);
   }
@@ -75,6 +79,8 @@ class PipelinedDevice final : public gpu::Device, private gpu::Ops {
   int depth_;
   int queued_ = 0;
   int most_ = 0;
+  std::uint64_t updates_ = 0;
+  std::optional<double> update_ms_;
   std::chrono::milliseconds delay_{0};
 };
 

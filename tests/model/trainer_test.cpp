@@ -213,7 +213,10 @@ TEST_CASE("a stop after the last iteration leaves a whole result; so does a resu
 
 TEST_CASE("a device that pipelines gives the same rows and bits") {
   Room plain(90);
-  Room pipelined(90, 50, std::make_unique<test::PipelinedDevice>(cpu_device(), 16));
+  auto opened = std::make_unique<test::PipelinedDevice>(cpu_device(), 16);
+  opened->pretend_update_takes(0.1);
+  const test::PipelinedDevice& device = *opened;
+  Room pipelined(90, 50, std::move(opened));
   for (const int every : {1, 5, 64}) {
     const model::TrainSpec spec{.iterations = 100, .report_every = every};
     Recorder expected, recorder;
@@ -223,7 +226,6 @@ TEST_CASE("a device that pipelines gives the same rows and bits") {
     CHECK(same_bits(a.state.weights, b.state.weights));
     CHECK(a.loss == b.loss);
   }
-  const auto& device = dynamic_cast<const test::PipelinedDevice&>(*pipelined.device);
   CHECK(device.most_between_waits() == 16);
 
   // Where it diverges is the iteration and not the chunk.
@@ -240,6 +242,18 @@ TEST_CASE("a device that pipelines gives the same rows and bits") {
     FAIL("did not diverge");
   } catch (const model::Diverged& error) {
     CHECK(error.iteration() == at);
+  }
+}
+
+TEST_CASE("where iterations are long, fewer are queued, so that a stop takes no more than 50 ms") {
+  for (const auto& [milliseconds, most] : {std::pair{0.5, 16}, {2.0, 12}, {10.0, 2}, {100.0, 1}}) {
+    auto opened = std::make_unique<test::PipelinedDevice>(cpu_device(), 16);
+    opened->pretend_update_takes(milliseconds);
+    const test::PipelinedDevice& device = *opened;
+    Room room(4, 4, std::move(opened));
+    const auto result = room.train({.iterations = 100, .report_every = 100});
+    CHECK(device.most_between_waits() == most);
+    CHECK(result.train_ms == doctest::Approx(100 * milliseconds));
   }
 }
 
