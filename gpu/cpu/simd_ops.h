@@ -8,6 +8,14 @@
 //
 // Pixels stay the integers 0..255 throughout: the weights are divided by 255 once before a pass, the gradient once
 // after it, in double.
+//
+// Measured, loss_and_gradient over 60,000 images, 2026-11-30:
+//   AMD EPYC Zen 4, 2 cores, AVX2: 29.4 ms of processor time, the least of 40 (17.4 residual, 18.5 gradient when asked
+//   for alone). The multiply-adds alone, at the 5.7 thousand million vectors a second that a loop of nothing else makes
+//   on one core: 20.6 ms, so 70 %. The backward kernel alone is at 95 % of that rate, the forward kernel at 76 %. The
+//   machine was shared that day, so there is no wall time worth quoting for both cores.
+//   Intel Xeon with AVX-512, minima by the clock: 11.2 ms on 2 cores, 3.9 ms on 8.
+// Without fetch_ahead (simd_forward.cpp) the Zen 4 figure is 36 ms.
 #pragma once
 
 #include <cstddef>
