@@ -3,10 +3,12 @@
 
 #include <ostream>
 #include <string>
+#include <utility>
 
 namespace mnistd::test {
 
 struct Contains {
+  explicit Contains(std::string wanted) : part(std::move(wanted)) {}
   std::string part;
 };
 

@@ -94,9 +94,10 @@ TEST_CASE("300 iterations at 0.01 give the reference losses and counts") {
   const auto reference = reference_rows();
   REQUIRE(reference.size() == 31);
   REQUIRE(observer.rows.size() == 300);
-  for (const auto& [iteration, expected] : reference) {
-    CAPTURE(iteration);
-    const auto& row = observer.rows.at(iteration);
+  for (const auto& entry : reference) {
+    const ReferenceRow& expected = entry.second;
+    const auto& row = observer.rows.at(entry.first);
+    CAPTURE(row.iteration);
     CHECK(std::abs(row.loss / expected.loss - 1) < 1e-5);
     CHECK(std::abs(row.train_accuracy * 60000 - expected.train_correct) <= 5.5);
     CHECK(std::abs(row.test_accuracy * 10000 - expected.test_correct) <= 5.5);
