@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,12 +79,20 @@ class Daemon {
   void drain();
 
  private:
+  Job require(const std::string& id);  // from the store; throws NotFound
+  std::vector<model::MetricsRow> rows_after(const std::string& id, int after_iteration, int limit);
+  void with_live_progress(Job& job) const;
+  void take_up_earlier_jobs();
+  void queue_first_training();
+
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   DataDir data_dir_;
   Datasets datasets_;
   JobStore store_;
   JobQueue queue_;
   EventLog log_;
+  std::mutex
+      placing_;  // held while a job goes from the store to the queue, and while one is looked for there
   std::unique_ptr<ModelRegistry> registry_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Worker> worker_;

@@ -1,8 +1,8 @@
 // The running job's newest metrics rows in memory, and the bell that wakes those who follow any job.
 //
-// The worker appends and never waits for a reader. The ring keeps kCapacity rows; what leaves it is in the store already
-// (the recorder says how far it is), so a reader that fell behind reads the store. States are not kept here: a bell is
-// rung and the reader looks at the job.
+// The worker appends and never waits for a reader. The ring keeps kCapacity rows, and more while the store cannot take
+// them: what leaves it is in the store already (the recorder says how far it is), so a reader that fell behind reads the
+// store. States are not kept here: a bell is rung and the reader looks at the job.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ class EventLog {
     std::vector<model::MetricsRow> rows;  // iteration > after, at most `limit`
     bool complete = false;                // false: some rows after `after` are only in the store
   };
-  // Nothing where the job is not the running one.
+  // Nothing where the job is not the running one; no progress either before its first row of this life.
   std::optional<Recent> recent(const std::string& job_id, int after_iteration, int limit) const;
   std::optional<JobProgress> progress(const std::string& job_id) const;
 
@@ -46,13 +46,15 @@ class EventLog {
   bool is_closed() const;
 
  private:
+  void shed();  // drops stored rows beyond the capacity
+
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::string job_id_;
   std::deque<model::MetricsRow> rows_;
   int dropped_up_to_ = 0;  // iterations ≤ this are not (all) in rows_
   int stored_up_to_ = 0;
-  JobProgress progress_;
+  std::optional<JobProgress> progress_;
   std::uint64_t version_ = 0;
   bool closed_ = false;
 };

@@ -1,9 +1,11 @@
 // The queue between the HTTP threads and the worker: ids in order, bounded, closed by draining.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,8 +25,10 @@ class JobQueue {
   void restore(std::string id);        // at start-up: jobs of an earlier life, beyond the limit if need be
   bool remove(const std::string& id);  // a queued job was cancelled; false when the worker has it already
 
-  // Waits for the next id; nothing once closed.
-  std::optional<std::string> pop();
+  // Waits at most `patience` for the next id; nothing then, or once closed. `taken` is called with the id before anybody
+  // can see it gone from the queue; it must not call back into the queue.
+  std::optional<std::string> pop(std::chrono::milliseconds patience,
+                                 const std::function<void(const std::string&)>& taken = {});
   void close();
   bool is_closed() const;
   std::size_t size() const;  // with reservations

@@ -1,10 +1,12 @@
 // Jobs, metrics, checkpoints and models in one SQLite file. Every function is one transaction, on disk when it returns
-// (WAL, synchronous=FULL). Any thread; calls exclude one another. Throws StoreError.
+// (WAL, synchronous=FULL). Any thread; calls exclude one another. Throws StoreError. Those that change one job throw
+// NotFound where there is none.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +16,8 @@
 #include "server/job.h"
 
 namespace mnistd::server {
+
+class SqliteDatabase;
 
 struct Idempotency {
   std::string key;
@@ -41,8 +45,10 @@ class JobStore {
   // Stores a new job and gives it its sequence. With a key seen before, stores nothing and gives the earlier job.
   // Throws IdempotencyMismatch.
   Inserted insert(const Job& job, const std::optional<Idempotency>& idempotency);
+  // The job that this key and request made earlier. Throws IdempotencyMismatch.
+  std::optional<Job> find_repeated(const Idempotency& idempotency);
   std::optional<Job> find(const std::string& id);
-  // Newest first, those with sequence < before.
+  // Newest first, those with sequence < before; limit ≥ 1.
   Page<Job> list(std::optional<JobState> state, int limit, std::optional<std::int64_t> before);
   std::vector<std::string> queued_ids();  // oldest first
   // Puts jobs that a crash or stop left running back to queued (the checkpoint stays); gives their ids.
@@ -52,7 +58,8 @@ class JobStore {
                    const std::string& device);  // keeps an earlier started_at
   void set_queued(const std::string& id);       // of a drained running job
   // Writes the job's state, progress, result, warnings, error and finished_at, with its model where it made one, and
-  // drops its checkpoint.
+  // drops its checkpoint. The progress is at least the last stored row's: of a job that ended while it was catching up
+  // after a crash, the rows of its earlier life go further.
   void finish(const Job& job, const std::optional<ModelRecord>& model);
   void erase(const std::string& id);  // job, metrics, checkpoint, its model's record
 
@@ -66,8 +73,8 @@ class JobStore {
   // --- models
   std::optional<ModelRecord> find_model(const std::string& id);
   Page<ModelRecord> list_models(int limit, std::optional<std::int64_t> before);  // newest first
-  std::vector<std::string> model_ids();
-  void erase_model(const std::string& id);  // the job's result stays
+  std::vector<std::string> model_ids();                                          // newest first
+  void erase_model(const std::string& id);  // the job's result stays; throws NotFound
   // The model activated by hand, if it is still there.
   std::optional<std::string> chosen_model();
   void choose_model(const std::optional<std::string>& id);
@@ -76,8 +83,10 @@ class JobStore {
   void check();
 
  private:
-  struct Connection;
-  std::unique_ptr<Connection> connection_;
+  void insert_model(const ModelRecord& model);  // within finish's transaction
+
+  std::mutex mutex_;
+  std::unique_ptr<SqliteDatabase> database_;
 };
 
 }  // namespace mnistd::server

@@ -49,14 +49,18 @@ class ModelRegistry {
   void activate(const std::string& id);  // by hand; throws NotFound
   void erase(const std::string& id);     // throws NotFound; the newest other becomes active
   void forget(const std::string& id);    // its record was purged with its job
+  void refresh(const std::string& id);   // its record changed (a new name)
 
  private:
   ModelSnapshot load(const std::string& id) const;
   void choose_active();
+  void remove_file(const std::string& id) const;
+  void remove_orphans() const;
 
   const DataDir& data_dir_;
   JobStore& store_;
-  mutable std::mutex mutex_;
+  std::mutex changes_;        // one change at a time; taken before mutex_
+  mutable std::mutex mutex_;  // of the two below; never held while the disk is touched
   ModelSnapshot active_;
   std::optional<std::string> chosen_;
 };

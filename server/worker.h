@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -33,37 +35,61 @@ class Worker {
     Recorder& recorder;
     ModelRegistry& registry;
   };
-  // Starts the thread, which opens the device and makes the datasets resident; returns when that is done and throws what
+  using OpenDevice = std::function<std::unique_ptr<gpu::Device>()>;
+  // Starts the thread, which calls `open_device` and makes the datasets resident; returns when that is done and throws what
   // it threw.
-  Worker(const gpu::DeviceOptions& options, const Datasets& datasets, Rooms rooms);
+  Worker(OpenDevice open_device, const Datasets& datasets, Rooms rooms);
   ~Worker();  // drain() and join
 
   const gpu::DeviceInfo& device() const { return device_info_; }
   std::uint64_t device_memory_in_use() const { return device_memory_in_use_; }
 
-  // Stops the running job if it is this one; it ends as cancelled within one iteration or 50 ms.
-  void cancel(const std::string& job_id);
-  // Takes no further job; the running one writes a checkpoint and goes back to queued. The queue must be closed.
+  // Stops the job if the worker has it; it ends as cancelled within one iteration or 50 ms. False where it has not.
+  bool cancel(const std::string& job_id);
+  // Takes no further job; the running one writes a checkpoint and goes back to queued. Returns when
+  // the thread has ended. The queue must be closed. Again is harmless.
   void drain();
 
-  // Since the worker last showed that it lives (an iteration, or an idle beat each second).
+  std::optional<std::string> running_job() const;
+  // Since the worker last showed that it lives: see the essay in worker.cpp.
   std::chrono::milliseconds heartbeat_age() const;
   std::optional<std::string> trouble() const;  // device lost: why; no job can run any more
 
+  // Why the end of a job can't be stored; tried again each second.
+  std::optional<std::string> store_trouble() const;
+
  private:
-  void run(const gpu::DeviceOptions& options, const Datasets& datasets, std::promise<void>& started);
-  void run_job(gpu::Device& device, const std::map<std::string, model::ResidentDataset>& resident, Job job);
+  using Resident = std::map<std::string, model::ResidentDataset>;
+
+  void run(const OpenDevice& open_device, const Datasets& datasets, std::promise<void> started);
+  void beat();
+  bool cancel_requested() const;
+  bool give_back();  // the job is no longer the worker's; false where a cancel came first
+  void lose_device(const std::string& why);
+
+  // One job; in worker_job.cpp.
+  void run_job(gpu::Device& device, const Resident& resident, const std::string& id);
+  void train_job(gpu::Device& device, const model::ResidentDataset& dataset, Job& job,
+                 const std::optional<model::Checkpoint>& resume);
+  void succeed(Job& job, const model::Dataset& dataset, const model::TrainResult& result);
+  void fail(Job& job, const std::string& code, const std::string& message);
+  void end(Job& job, JobState state);
+  void suspend(const Job& job, const model::Checkpoint& checkpoint);
+  bool persist(const std::function<void()>& work);
+  bool flush();
 
   Rooms rooms_;
   gpu::DeviceInfo device_info_;
   std::atomic<std::uint64_t> device_memory_in_use_{0};
   std::atomic<std::int64_t> heartbeat_ms_{0};
-  mutable std::mutex mutex_;
+  std::stop_source drain_;
+  mutable std::mutex mutex_;  // of the members below
+  std::condition_variable_any changed_;
   std::string running_id_;
   std::stop_source running_stop_;
   bool cancel_requested_ = false;
-  std::stop_source drain_;
-  std::optional<std::string> trouble_;
+  std::optional<std::string> trouble_, store_trouble_;
+  std::mutex join_;
   std::thread thread_;
 };
 
