@@ -218,6 +218,11 @@ std::vector<JobEvent> Daemon::events(const std::string& id, EventPosition after,
   // The job before its rows: where it says that it has ended, all its rows are stored, and where it says that it has not
   // begun, none is told before its "running" is.
   const Job job = require(id);
+  // Beyond the end of an ended job: told a row that a crash took before it was stored, and the job was cancelled before it
+  // was told again. Whoever saw it still sees how the job ended.
+  if (has_ended(job.state) && after.iteration > job.progress.iteration) {
+    after = {job.progress.iteration, EventPosition::progress};
+  }
   EventList list(after, limit);
   list.add_state(0, EventPosition::queued, JobState::queued);
   if (job.started_at) {

@@ -68,6 +68,7 @@ class JobStore {
   void append(const std::string& id, std::span<const model::MetricsRow> rows, const JobProgress& progress);
   std::vector<model::MetricsRow> rows(const std::string& id, int after_iteration, int limit);
   void save_checkpoint(const std::string& id, const model::Checkpoint& checkpoint);
+  // Nothing also where it is damaged: a job that begins anew ends with the same weights.
   std::optional<model::Checkpoint> checkpoint(const std::string& id);
 
   // --- models

@@ -1,6 +1,8 @@
 // The store's metrics rows and checkpoints.
 #include <cstring>
 
+#include <spdlog/spdlog.h>
+
 #include "server/job_store.h"
 #include "server/sqlite.h"
 
@@ -82,8 +84,8 @@ std::optional<model::Checkpoint> JobStore::checkpoint(const std::string& id) {
   checkpoint.train_ms = row.get<double>();
   const auto bytes = row.get<std::vector<std::byte>>();
   if (bytes.size() % sizeof(float) != 0) {
-    database_->fail("the checkpoint of job " + id + " is damaged (" + std::to_string(bytes.size()) +
-                    " bytes)");
+    spdlog::warn("the checkpoint of job {} is damaged ({} bytes); it begins anew", id, bytes.size());
+    return std::nullopt;
   }
   checkpoint.weights.resize(bytes.size() / sizeof(float));
   std::memcpy(checkpoint.weights.data(), bytes.data(), bytes.size());

@@ -67,7 +67,7 @@ void Recorder::add(const model::Checkpoint& checkpoint) {
 
 bool Recorder::flush(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  hurry_ = true;
+  hurry_ = has_work();
   changed_.notify_all();
   return changed_.wait_until(lock, deadline, [&] { return !has_work() && !writing_; });
 }

@@ -58,6 +58,9 @@ TEST_CASE("a follower sees queued, running, every row, the final state, the end"
       CHECK(is_stream_of(follow(daemon, id, limit), daemon, id));  // afterwards
     CHECK(daemon.events(id, {500, P::end}, 10).empty());
     CHECK(daemon.events(id, {500, P::final_state}, 10).size() == 1);
+    const auto beyond = daemon.events(id, {600, P::progress}, 10);  // of a row that a crash took
+    REQUIRE(beyond.size() == 2);
+    CHECK(beyond[0].position == P{500, P::final_state});
     const auto late = daemon.events(id, {490, P::progress}, 1000);
     CHECK(late.front().position.iteration > 490);
     CHECK(daemon.events(id, {0, P::queued}, 1)[0].position == P{0, P::running});
@@ -85,7 +88,7 @@ TEST_CASE("many followers, fast and slow, early and late, all see the same") {
   TemporaryDirectory directory;
   Daemon daemon(daemon_options(directory));
   // More rows than the ring holds, so that slow readers meet the store.
-  const std::string id = submit(daemon, spec_of(12'000, 0.0001));
+  const std::string id = submit(daemon, spec_of(9'000, 0.0001));
   std::atomic<int> good{0};
   std::vector<std::vector<JobEvent>> seen(8);
   std::vector<std::thread> followers;

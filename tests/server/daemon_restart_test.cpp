@@ -1,6 +1,5 @@
 // What is there after the daemon has gone and come back.
 #include <csignal>
-#include <thread>
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -11,7 +10,6 @@
 
 using namespace mnistd;
 using namespace mnistd::server;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -165,8 +163,9 @@ TEST_CASE("kill -9 in the middle of a job") {
   if (child == 0) {
     Daemon daemon(options);
     const std::string id = submit(daemon, spec);
-    eventually([&] { return daemon.metrics(id, 1'000, 1).size() == 1; });
-    std::this_thread::sleep_for(400ms);
+    JobStore store(options.data_dir /
+                   "mnistd.sqlite3");  // the daemon would tell rows that are not stored yet
+    eventually([&] { return store.rows(id, 1'000, 1).size() == 1; });
     (void)!write(answer[1], id.data(), id.size());
     pause();
     _exit(0);

@@ -45,8 +45,8 @@ TEST_CASE("a submitted job is stored, runs, and gives a model that is served") {
   CHECK_FALSE(job.progress.eta_s);
   REQUIRE(job.result);
   CHECK(job.result->model_id == job.id);
-  CHECK(job.result->train_accuracy == job.result->train_correct / 300.0);
-  CHECK(job.result->test_accuracy == job.result->test_correct / 100.0);
+  CHECK(job.result->train_accuracy == job.result->train_correct / 60.0);
+  CHECK(job.result->test_accuracy == job.result->test_correct / 40.0);
   CHECK(job.result->ms_per_iteration == doctest::Approx(job.result->train_ms / 50));
 
   const auto rows = daemon.metrics(job.id, 0, 1000);
@@ -61,8 +61,8 @@ TEST_CASE("a submitted job is stored, runs, and gives a model that is served") {
   REQUIRE(eventually([&] { return daemon.models().active() != nullptr; }));
   const ModelSnapshot served = daemon.models().active();
   CHECK(served->record.id == job.id);
-  CHECK(served->record.test.total() == 100);
-  CHECK(served->record.train_count == 300);
+  CHECK(served->record.test.total() == 40);
+  CHECK(served->record.train_count == 60);
   // Counted again here, from the images and the served weights in double precision.
   const model::Split& test = daemon.dataset("mnist")->test;
   int correct = 0;

@@ -157,6 +157,17 @@ TEST_CASE("another program that holds the write lock is waited for") {
   CHECK(other.integer("SELECT count(*) FROM jobs") == 1);  // and sees what was stored
 }
 
+TEST_CASE("a damaged checkpoint is as good as none") {
+  TemporaryDirectory directory;
+  const auto file = directory.path() / "mnistd.sqlite3";
+  JobStore store(file);
+  const std::string id = store.insert(queued_job(), std::nullopt).job.id;
+  store.save_checkpoint(id, {1, 1, {1.0F}});
+  CHECK(store.checkpoint(id));
+  SqliteDatabase(file).execute("UPDATE checkpoints SET weights = x'010203'");
+  CHECK_FALSE(store.checkpoint(id));
+}
+
 TEST_CASE("what a call stored is there after kill -9") {
   TemporaryDirectory directory;
   const auto file = directory.path() / "mnistd.sqlite3";

@@ -136,7 +136,7 @@ Job wait_for_end(Daemon& daemon, const std::string& id) {
 }
 
 std::vector<JobEvent> follow(Daemon& daemon, const std::string& id, int limit, EventPosition after) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   std::vector<JobEvent> all;
   for (;;) {
     const std::uint64_t seen = daemon.log().version();

@@ -177,8 +177,9 @@ TEST_CASE("the heart beats at rest and at work, however far apart reports are") 
 }
 
 TEST_CASE("a full disk at the end of a job: it is told again until it is stored") {
+  constexpr int kIterations = 20'000;
   Room room;
-  const std::string id = room.submit(spec_of(4000));
+  const std::string id = room.submit(spec_of(kIterations, 0.0005));
   REQUIRE(eventually([&] { return room.log.progress(id).has_value(); }));
   FullDisk full;
   REQUIRE(eventually([&] { return room.recorder.trouble().has_value(); }));
@@ -186,7 +187,7 @@ TEST_CASE("a full disk at the end of a job: it is told again until it is stored"
   CHECK(room.store.find(id)->state == JobState::running);
   full.heal();
   CHECK(room.ended(id).state == JobState::succeeded);
-  CHECK(room.store.rows(id, 0, 5000).size() == 4000);
+  CHECK(room.store.rows(id, 0, kIterations + 1).size() == kIterations);
   CHECK(room.registry.active()->record.id == id);
   CHECK_FALSE(room.recorder.trouble());
   CHECK_FALSE(room.worker->store_trouble());
