@@ -120,17 +120,22 @@ void ModelRegistry::add(const ModelRecord& record, std::vector<float> weights,
   const std::filesystem::path file = data_dir_.weights(record.id);
   const std::string bytes = model::to_safetensors(weights, metadata_of(record));
   auto served = std::make_shared<const ServedModel>(record, model::LinearModel(std::move(weights)));
+  const ModelSnapshot before = active();
+  const auto serve = [this](ModelSnapshot snapshot) {
+    const std::lock_guard lock(mutex_);
+    if (!chosen_) active_ = std::move(snapshot);
+  };
   try {
     // The file first: a record without its file would be a model that cannot be served, a file without a record is
-    // only removed by the next start.
+    // only removed by the next start. And served before the job ends: whoever sees its end can use its model.
     write_file_atomically(file, bytes);
+    serve(std::move(served));
     finish_job();
   } catch (...) {
+    serve(before);
     remove_file(record.id);
     throw;
   }
-  const std::lock_guard lock(mutex_);
-  if (!chosen_) active_ = std::move(served);
 }
 
 void ModelRegistry::activate(const std::string& id) {

@@ -43,8 +43,8 @@ class ModelRegistry {
   Page<ModelRecord> list(int limit, std::optional<std::int64_t> before) const;
   bool is_chosen(const std::string& id) const;  // activated by hand
 
-  // The worker's: writes the weights file; then `finish_job` (which stores job and model record in one transaction);
-  // then serves it. Throws StoreError and leaves nothing behind.
+  // The worker's: writes the weights file, serves the model, then calls `finish_job` (which stores job and model record in
+  // one transaction). Throws StoreError and leaves nothing behind.
   void add(const ModelRecord& record, std::vector<float> weights, const std::function<void()>& finish_job);
   void activate(const std::string& id);  // by hand; throws NotFound
   void erase(const std::string& id);     // throws NotFound; the newest other becomes active
