@@ -203,40 +203,6 @@ TEST_CASE("an ended job is purged with its rows and its model, one that has not 
   Daemon daemon(daemon_options(directory));
   const std::string first = submit(daemon, spec_of(5)), second = submit(daemon, spec_of(6));
   wait_for_end(daemon, second);
-  REQUIRE(
-      eventually([&] { return daemon.models().active() && daemon.models().active()->record.id == second; }));
-  const auto file = daemon.status().data_dir / "models" / (second + ".safetensors");
-  CHECK(std::filesystem::exists(file));
-  daemon.purge(second);
-  CHECK_THROWS_AS(daemon.job(second), NotFound);
-  CHECK_THROWS_AS(daemon.models().find(second), NotFound);
-  CHECK_FALSE(std::filesystem::exists(file));
-  CHECK(daemon.models().active()->record.id == first);
-
-  const std::string running = start_endless(daemon);
-  try {
-    daemon.purge(running);
-    FAIL("a running job was purged");
-  } catch (const WrongState& error) {
-    CHECK(error.code() == "not-ended");
-  }
-  daemon.cancel(running);
-  wait_for_end(daemon, running);
-  daemon.purge(running);
-  CHECK(daemon.jobs(std::nullopt, 10, std::nullopt).items.size() == 1);
-}
-
-TEST_CASE("a full disk makes the daemon unready, says why, and is got over") {
-  TemporaryDirectory directory;
-  Daemon daemon(daemon_options(directory));
-  const std::string id = start_endless(daemon);
-  FullDisk full;
-  CHECK_THROWS_AS(submit(daemon, spec_of(1)), StoreError);
-  CHECK(daemon.status().queued == 0);  // the place was given back
-  REQUIRE_FALSE(daemon.not_ready().empty());
-  CHECK(contains(daemon.not_ready().front(), "mnistd.sqlite3"));
-  CHECK(daemon.job(id).state == JobState::running);
-  full.heal();
   REQUIRE(daemon.models().active()->record.id == second);
   const auto file = daemon.status().data_dir / "models" / (second + ".safetensors");
   CHECK(std::filesystem::exists(file));
