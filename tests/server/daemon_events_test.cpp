@@ -88,7 +88,7 @@ TEST_CASE("many followers, fast and slow, early and late, all see the same") {
   TemporaryDirectory directory;
   Daemon daemon(daemon_options(directory));
   // More rows than the ring holds, so that slow readers meet the store.
-  const std::string id = submit(daemon, spec_of(9'000, 0.0001));
+  const std::string id = submit(daemon, spec_of(6'000, 0.0001));
   std::atomic<int> good{0};
   std::vector<std::vector<JobEvent>> seen(8);
   std::vector<std::thread> followers;

@@ -70,7 +70,7 @@ TEST_CASE("a second daemon on the same data dir is refused") {
 }
 
 TEST_CASE("a job drained in its middle goes on and ends with the same weights, bit for bit") {
-  constexpr int kIterations = 15'000;
+  constexpr int kIterations = 8'000;
   const JobSpec spec = spec_of(kIterations, 0.0005, 3);
   TemporaryDirectory undisturbed_directory, directory;
   Daemon undisturbed(daemon_options(undisturbed_directory));
@@ -80,7 +80,7 @@ TEST_CASE("a job drained in its middle goes on and ends with the same weights, b
   std::string id, waiting;
   std::optional<Time> started_at;
   std::vector<JobEvent> events;
-  for (const int stop_at : {2'000, 7'000}) {
+  for (const int stop_at : {1'000, 3'000}) {
     Daemon daemon(daemon_options(directory));
     if (id.empty()) {
       id = submit(daemon, spec);

@@ -177,7 +177,7 @@ TEST_CASE("the heart beats at rest and at work, however far apart reports are") 
 }
 
 TEST_CASE("a full disk at the end of a job: it is told again until it is stored") {
-  constexpr int kIterations = 20'000;
+  constexpr int kIterations = 10'000;
   Room room;
   const std::string id = room.submit(spec_of(kIterations, 0.0005));
   REQUIRE(eventually([&] { return room.log.progress(id).has_value(); }));
