@@ -30,10 +30,12 @@ ConnectionPool::Enqueued ConnectionPool::enqueue(std::function<void()> task) {
 
 bool ConnectionPool::take(std::function<void()>& task, bool wait) {
   join_retired();
+  const auto patience = std::chrono::steady_clock::now() + limits_.patience;
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (closed_ ||
-        idle_ > tasks_.size()) {  // closed: shutdown() runs it, and httplib closes the socket in it
+    const bool late = wait && std::chrono::steady_clock::now() >= patience;
+    // Closed: shutdown() runs it, and httplib closes the socket in it.
+    if (closed_ || late || idle_ > tasks_.size()) {
       tasks_.push_back(std::move(task));
       work_.notify_one();
       return true;
@@ -50,7 +52,7 @@ bool ConnectionPool::take(std::function<void()>& task, bool wait) {
       }
     }
     if (!wait) return false;
-    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    changed_.wait_until(lock, patience);
   }
 }
 

@@ -23,7 +23,7 @@ namespace mnistd::api {
 namespace {
 
 constexpr int kBacklog = 256;
-constexpr int kKeepAliveSeconds = 15, kReadSeconds = 10, kWriteSeconds = 10;
+constexpr int kKeepAliveSeconds = 15, kReadSeconds = 5, kWriteSeconds = 10;
 constexpr std::size_t kRequestsPerConnection = 10'000;
 
 // httplib says no more than that binding failed: try again by hand to hear why.

@@ -22,6 +22,7 @@ std::string join(std::initializer_list<std::string_view> names) {
 
 std::optional<std::int64_t> parse_integer(const std::string& text, std::int64_t low, std::int64_t high) {
   if (text.empty() || text.size() > 30) return std::nullopt;
+  if (text.find_first_of(" \t\r\n") != std::string::npos) return std::nullopt;  // JSON would not mind it
   try {
     return exact_integer(parse_json(text), low, high);
   } catch (const JsonError&) {

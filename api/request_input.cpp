@@ -67,7 +67,8 @@ Json parse_body(const std::string& body, const std::string& type) {
 // A form has only text: what reads as a JSON number is one, so that one reader checks both kinds of body.
 Json value_of(const std::string& text) {
   if (text.empty()) return nullptr;
-  if (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')) {
+  const char last = text.back();
+  if ((text[0] == '-' || (text[0] >= '0' && text[0] <= '9')) && last >= '0' && last <= '9') {
     try {
       return parse_json(text);
     } catch (const JsonError&) {
