@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <string_view>
 
 #include "server/commands/logging.h"
@@ -30,10 +31,21 @@ mnistd COMMAND --help tells more; mnistd --version prints the version.
 const std::map<std::string, gpu::Backend> kBackends = {
     {"auto", gpu::Backend::automatic}, {"cpu", gpu::Backend::cpu}, {"hip", gpu::Backend::hip}};
 
+// Gives the number that CLI11 reads the enumeration from.
+std::string read_backend(const std::string& text) {
+  const auto found = kBackends.find(text);
+  if (found == kBackends.end())
+    throw CLI::ValidationError("--backend", "must be auto, cpu or hip; got " + text);
+  return std::to_string(static_cast<int>(found->second));
+}
+
+std::string check_host(const std::string& text) {
+  return text.empty() ? "host must be an address to listen on, for example 127.0.0.1 or 0.0.0.0" : "";
+}
+
 void add_device_options(CLI::App& app, gpu::DeviceOptions& device) {
   app.add_option("--backend", device.backend, "Device to train on: auto (a GPU where there is one), cpu, hip")
-      ->transform(CLI::CheckedTransformer(kBackends))
-      ->type_name("auto|cpu|hip")
+      ->transform(read_backend)
       ->option_text("auto|cpu|hip");
   app.add_option("--device", device.index, "Which of the backend's devices (default: the first usable)")
       ->check(CLI::Range(0, 1023));
@@ -95,8 +107,8 @@ std::map<std::string, std::filesystem::path> parse_datasets(const std::vector<st
           return std::isalnum(c) || c == '-' || c == '_' || c == '.';
         });
     if (equals == std::string::npos || !plain || equals + 1 == text.size())
-      throw CLI::ValidationError("--dataset",
-                                 "takes NAME=DIR with letters, digits, - _ . in NAME; got " + text);
+      throw CLI::ValidationError(
+          "--dataset", "takes NAME=DIR with letters, digits, - _ . in NAME, not a dot in front; got " + text);
     if (!datasets.emplace(name, text.substr(equals + 1)).second)
       throw CLI::ValidationError("--dataset", "names " + name + " twice");
   }
@@ -111,7 +123,7 @@ int serve(const std::vector<std::string>& arguments) {
       "The daemon: trains jobs one after the other, serves the HTTP API and the dashboard.\n"
       "Settings come from --config, then from MNISTD_* variables (MNISTD_PORT for --port), then from flags.",
       "mnistd serve");
-  app.add_option("--host", options.host, "Address to listen on")->capture_default_str();
+  app.add_option("--host", options.host, "Address to listen on")->check(check_host)->capture_default_str();
   app.add_option("--port", options.port, "Port to listen on; 0 takes a free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
@@ -173,7 +185,9 @@ int show(const std::vector<std::string>& arguments) {
   app.add_option("split", options.split, "train or test")
       ->check(CLI::IsMember({"train", "test"}))
       ->capture_default_str();
-  app.add_option("index", options.index, "0-based")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("index", options.index, "0-based")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->capture_default_str();
   if (const auto code = parse(app, arguments)) return *code;
   return run_show(options);
 }

@@ -1,8 +1,11 @@
 // mnistd serve: the daemon from first line of log to last.
 //
 // Signals: SIGTERM, SIGINT and SIGHUP are blocked in every thread and taken by one that waits for them, so that no code
-// of ours runs in a signal handler. The first one drains; a second one, from somebody who will not wait, ends at once.
+// of ours runs in a signal handler. The first one drains; one that comes later, from somebody who will not wait, ends at
+// once (a service manager may send two together: those are one).
+#include <chrono>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -17,6 +20,9 @@
 
 namespace mnistd::commands {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kTogether{500};
 
 sigset_t stop_signals() {
   sigset_t set;
@@ -44,13 +50,16 @@ class SignalThread {
   SignalThread(api::HttpServer& http, server::Daemon& daemon)
       : thread_([this, &http, &daemon](std::stop_token stop) {
           const sigset_t set = stop_signals();
-          for (int received = 0; !stop.stop_requested();) {
+          std::optional<Clock::time_point> first;
+          while (!stop.stop_requested()) {
             int signal = 0;
             if (sigwait(&set, &signal) != 0 || stop.stop_requested()) continue;
-            if (++received > 1) {
-              spdlog::warn("second signal, ending at once");
+            if (first && Clock::now() - *first < kTogether) continue;
+            if (first) {
+              spdlog::warn("{} while draining: ending at once", strsignal(signal));
               _exit(1);
             }
+            first = Clock::now();
             spdlog::info("{}: draining", strsignal(signal));
             daemon.drain();
             http.stop();
@@ -71,7 +80,9 @@ int run_serve(const ServeOptions& options) {
   set_up_logging(options.log_level, options.log_format);
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // a client that hung up is an error of the write, not the end of the daemon
+  // A client that hung up, a file that reached its limit: errors of the write, not the end of the daemon.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   try {
     api::HttpOptions http_options;
     http_options.host = options.host;
@@ -81,9 +92,6 @@ int run_serve(const ServeOptions& options) {
     if (options.api_key_file) http_options.api_key = read_api_key(*options.api_key_file);
 
     server::Daemon daemon(options.daemon);
-    const gpu::DeviceInfo device = daemon.status().device;
-    spdlog::info("device: {} ({}, {}){}{}", device.name, device.backend, device.architecture,
-                 device.reason.empty() ? "" : "; ", device.reason);
     api::HttpServer http(daemon, http_options);
     const int port = http.bind();
     if (options.port_file) server::write_file_atomically(*options.port_file, std::to_string(port) + "\n");
