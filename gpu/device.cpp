@@ -3,6 +3,7 @@
 #include <array>
 
 #include "gpu/cpu/cpu_device.h"
+#include "gpu/hip/open_device.h"
 
 namespace mnistd::gpu {
 namespace {
@@ -13,8 +14,8 @@ std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const std::string
       options, passed_over.empty() ? "" : passed_over + "; running on the CPU instead");
 }
 
-std::unique_ptr<Device> open_hip(const DeviceOptions&, const std::string&) {
-  throw NoSuchDevice("this program was built without the HIP device: choose the backend cpu or auto");
+std::unique_ptr<Device> open_hip(const DeviceOptions& options, const std::string&) {
+  return hip::open_device(options);
 }
 
 // Opens the device of its kind that `options` ask for, or throws NoSuchDevice, saying why there is none.

@@ -23,9 +23,10 @@ enum class Backend { automatic, cpu, hip };
 
 struct DeviceOptions {
   Backend backend = Backend::automatic;
-  int index = -1;          // among the backend's devices; −1: the first that the program has code for
-  int threads = 0;         // of the CPU device; 0: one for each processor that this process may run on
-  bool reference = false;  // the CPU device's plain loops instead of its SIMD code (tests, selftest)
+  int index = -1;           // among the backend's devices; −1: the first that the program has code for
+  int threads = 0;          // of the CPU device; 0: one for each processor that this process may run on
+  bool reference = false;   // the CPU device's plain loops instead of its SIMD code (tests, selftest)
+  std::string kernel = {};  // variants that the HIP device must use (kernels/variants.h); empty: its choice
 };
 
 struct DeviceInfo {

@@ -1,0 +1,43 @@
+// The operations as kernels on a stream. They return when their kernels are queued.
+#pragma once
+
+#include <string_view>
+
+#include "gpu/device.h"
+#include "gpu/hip/device_memory.h"
+#include "gpu/kernels/variants.h"
+#include "gpu/ops.h"
+
+namespace mnistd::gpu::hip {
+
+// Beyond what the interface asks for: pixels are aligned to 4 bytes, floats to 4, PassStatistics to 8 (DeviceError).
+class HipOps final : public Ops {
+ public:
+  // stream must outlive this. kernel: which variants are forced, as in kernels/variants.h (DeviceError).
+  HipOps(const DeviceInfo& device, hipStream_t stream, std::string_view kernel);
+
+  void initialise(float* weights, std::uint32_t seed) override;
+  void residual(const LabelledImages& images, const float* weights, float* residual,
+                PassStatistics* statistics) override;
+  void gradient(const LabelledImages& images, const float* residual, float* gradient) override;
+  void loss_and_gradient(const LabelledImages& images, const float* weights, float* gradient,
+                         PassStatistics* statistics) override;
+  void step(float* weights, const float* gradient, float rate) override;
+  void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override;
+  void count_correct(const LabelledImages& images, const float* weights, std::uint32_t* correct) override;
+
+ private:
+  // Each array grows when an operation first needs it for so many images, so at a training's first iteration and never in
+  // its loop. It stays for the next training.
+  PassStatistics* block_statistics_for(int images);
+  float* partial_gradients_for(int images);
+  float* residual_for(int images);
+
+  hipStream_t stream_;
+  kernels::Choice choice_;
+  DeviceArray<float> residual_;
+  DeviceArray<float> partial_gradients_;
+  DeviceArray<PassStatistics> block_statistics_;
+};
+
+}  // namespace mnistd::gpu::hip

@@ -1,0 +1,17 @@
+# The sources of the HIP device, which amd/, nvidia/ and emulator/ build each in its own way.
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH gpu)
+cmake_path(GET gpu PARENT_PATH MNISTD_HIP_ROOT)  # from which includes are written
+set(MNISTD_HIP_PLATFORM ${gpu}/platform)
+
+set(MNISTD_HIP_KERNELS count_correct gradient_1_plain gradient_2_tiled initialise reduce_gradient reduce_statistics
+                       residual_1_plain residual_2_tiled scores step)
+list(TRANSFORM MNISTD_HIP_KERNELS REPLACE "(.+)" "${gpu}/kernels/\\1.hip")
+set(MNISTD_HIP_HOST check device_choice device_memory hip_device hip_ops staging)
+list(TRANSFORM MNISTD_HIP_HOST REPLACE "(.+)" "${gpu}/hip/\\1.cpp")
+list(APPEND MNISTD_HIP_HOST ${gpu}/kernels/variants.cpp)
+
+# mnistd_hip_<platform>, to link: all of the archive, not only what is asked for by those before it on the command line.
+function(mnistd_hip_library platform)
+  add_library(mnistd_hip_${platform} INTERFACE)
+  target_link_libraries(mnistd_hip_${platform} INTERFACE "$<LINK_LIBRARY:WHOLE_ARCHIVE,mnistd_hip_${platform}_archive>")
+endfunction()

@@ -1,0 +1,44 @@
+// Which variant of a product runs: the last in its list that applies, unless one is forced by name.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "gpu/kernels/kernels.h"
+
+namespace mnistd::gpu::kernels {
+
+// What a variant may be chosen by.
+struct Setting {
+  std::string_view architecture;  // "gfx906"
+  int wavefront = 0;
+};
+
+struct ResidualVariant {
+  const char* name;
+  bool (*applies)(const Setting& setting);
+  int (*launch)(hipStream_t stream, const LabelledImages& images, const float* weights, float* residual,
+                PassStatistics* block_statistics);
+};
+
+struct GradientVariant {
+  const char* name;
+  bool (*applies)(const Setting& setting);
+  void (*launch)(hipStream_t stream, const LabelledImages& images, const float* residual,
+                 float* partial_gradients);
+};
+
+// From the plainest up.
+std::span<const ResidualVariant> residual_variants();
+std::span<const GradientVariant> gradient_variants();
+
+struct Choice {
+  const ResidualVariant* residual = nullptr;
+  const GradientVariant* gradient = nullptr;
+};
+
+// `forced`: empty, or "residual=1-plain", "gradient=2-tiled", or both with a comma between. Throws DeviceError for an
+// operation or variant that is not there, or that does not apply, naming those that do.
+Choice choose_variants(const Setting& setting, std::string_view forced);
+
+}  // namespace mnistd::gpu::kernels
