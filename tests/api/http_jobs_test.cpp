@@ -199,17 +199,17 @@ TEST_CASE("more rows than fit in a batch come streamed and complete") {
   Live live;
   auto client = live.client();
   const std::string id =
-      live.post_job({{"iterations", 4500}, {"report_every", 1}, {"learning_rate", 0.001}})["id"];
+      live.post_job({{"iterations", 2500}, {"report_every", 1}, {"learning_rate", 0.001}})["id"];
   CHECK(live.wait_for_end(id)["state"] == "succeeded");
-  for (int since : {0, 499, 500, 501, 2500}) {
+  for (int since : {0, 499, 500, 501}) {
     const TestJson table = live.get("/v1/jobs/" + id + "/metrics?since=" + std::to_string(since));
-    REQUIRE(table["rows"].size() == static_cast<std::size_t>(4500 - since));
+    REQUIRE(table["rows"].size() == static_cast<std::size_t>(2500 - since));
     for (std::size_t i = 0; i < table["rows"].size(); ++i)
       REQUIRE(table["rows"][i][0] == since + static_cast<int>(i) + 1);
   }
   auto csv = client.Get(("/v1/jobs/" + id + "/metrics?format=csv").c_str());
   REQUIRE(csv);
-  CHECK(std::count(csv->body.begin(), csv->body.end(), '\n') == 4501);
+  CHECK(std::count(csv->body.begin(), csv->body.end(), '\n') == 2501);
 }
 
 }  // namespace mnistd::api
