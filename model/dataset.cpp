@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/digest.h"
+
 namespace mnistd::model {
 namespace {
 
@@ -36,6 +38,15 @@ Split load_split(const SplitFiles& files) {
   return {std::move(images.values), std::move(labels.values)};
 }
 
+std::string digest_of(const Dataset& dataset) {
+  std::uint64_t joined = 0;
+  for (const Split* split : {&dataset.train, &dataset.test}) {
+    joined = digest(std::as_bytes(std::span(split->pixels)), joined);
+    joined = digest(std::as_bytes(std::span(split->labels)), joined);
+  }
+  return digest_text(joined);
+}
+
 }  // namespace
 
 std::string_view to_string(SplitName split) { return split == SplitName::train ? "train" : "test"; }
@@ -54,6 +65,7 @@ std::shared_ptr<const Dataset> load_dataset(const std::string& name, const std::
   dataset->name = name;
   dataset->test = load_split(test);
   dataset->train = load_split(train);
+  dataset->digest = digest_of(*dataset);
   return dataset;
 }
 

@@ -39,6 +39,7 @@ struct Dataset {
   std::string name;
   Split train;
   Split test;
+  std::string digest;  // of the bytes of both splits, 16 hexadecimal digits; another one, other data
   const Split& split(SplitName which) const { return which == SplitName::train ? train : test; }
 };
 

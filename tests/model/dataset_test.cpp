@@ -37,6 +37,23 @@ TEST_CASE("four files in any spelling make a dataset") {
   CHECK(&dataset->split(model::SplitName::train) == &dataset->train);
 }
 
+TEST_CASE("a dataset's digest is that of its bytes, however they are packed and whatever it is called") {
+  const FourFiles files;
+  // XXH64 over train pixels, train labels, test pixels, test labels, each seeded by the one before; by the xxHash library.
+  constexpr const char* kExpected = "5542e2de07d7b895";
+  CHECK(model::load_dataset("tiny", files.path())->digest == kExpected);
+  files.write("train-images-idx3-ubyte", gzip(image_bytes(3)));
+  CHECK(model::load_dataset("other", files.path())->digest == kExpected);
+
+  std::string pixels = image_bytes(3);
+  std::string labels = label_bytes(2);
+  SUBCASE("a bit of the last training pixel") { pixels.back() = static_cast<char>(pixels.back() ^ 1); }
+  SUBCASE("a test label") { labels.back() = 7; }
+  files.write("train-images-idx3-ubyte", pixels);
+  files.write("t10k-labels.idx1-ubyte.gz", gzip(labels));
+  CHECK(model::load_dataset("tiny", files.path())->digest != kExpected);
+}
+
 TEST_CASE("split names") {
   CHECK(model::to_string(model::SplitName::train) == "train");
   CHECK(model::to_string(model::SplitName::test) == "test");
