@@ -67,6 +67,9 @@ Daemon::Daemon(const DaemonOptions& options)
 Daemon::~Daemon() { drain(); }
 
 void Daemon::take_up_earlier_jobs() {
+  for (const std::string& id : store_.cancel_requested_ids()) {
+    if (auto job = store_.find(id)) finish_cancelled(std::move(*job));
+  }
   const std::vector<std::string> interrupted = store_.requeue_running();
   const std::vector<std::string> queued = store_.queued_ids();
   for (const std::string& id : queued) queue_.restore(id);
@@ -169,24 +172,31 @@ Job Daemon::cancel(const std::string& id) {
     const std::lock_guard placing(placing_);
     Job job = require(id);
     if (has_ended(job.state)) return job;
+    // The wish is stored before anything is stopped: what is promised here outlives a crash, and where it can't be stored
+    // the job goes on untouched.
+    store_.request_cancel(id, now());
     const bool was_queued = queue_.remove(id);
     if (was_queued || !worker_->cancel(id)) {
       job = require(id);  // the worker may have ended it just now
       if (has_ended(job.state)) return job;
-      job.state = JobState::cancelled;
-      job.finished_at = now();
-      job.progress.eta_s.reset();
       try {
-        store_.finish(job, std::nullopt);
+        finish_cancelled(std::move(job));
       } catch (...) {
-        if (was_queued) queue_.restore(id);
+        if (was_queued) queue_.restore(id);  // the worker will find the wish
         throw;
       }
-      spdlog::info("job {} cancelled before it ran on", id);
     }
   }
   log_.ring();
   return job(id);
+}
+
+void Daemon::finish_cancelled(Job job) {
+  job.state = JobState::cancelled;
+  job.finished_at = now();
+  job.progress.eta_s.reset();
+  store_.finish(job, std::nullopt);
+  spdlog::info("job {} cancelled before it ran on", job.id);
 }
 
 void Daemon::purge(const std::string& id) {
@@ -228,8 +238,12 @@ std::vector<JobEvent> Daemon::events(const std::string& id, EventPosition after,
   if (job.started_at) {
     list.add_state(0, EventPosition::running, JobState::running);
     const bool before_row = after.rank < EventPosition::progress;
-    for (const auto& row : rows_after(id, after.iteration - (before_row ? 1 : 0), list.room()))
+    const int from = after.iteration - (before_row ? 1 : 0);
+    // The ring of a job that ended while it was catching up after a crash lacks the last rows of its earlier life.
+    for (const auto& row :
+         has_ended(job.state) ? store_.rows(id, from, list.room()) : rows_after(id, from, list.room())) {
       list.add_row(row);
+    }
   }
   if (has_ended(job.state)) {  // room is left only where no row is
     list.add_state(job.progress.iteration, EventPosition::final_state, job.state);

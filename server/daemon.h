@@ -48,7 +48,9 @@ class Daemon {
   Job job(const std::string& id);  // with live progress; throws NotFound, as all that follow
   Page<Job> jobs(std::optional<JobState> state, int limit, std::optional<std::int64_t> before);
   Job rename(const std::string& id, const std::optional<std::string>& name);
-  Job cancel(const std::string& id);  // the job as it is right after; harmless on an ended one
+  // The job as it is right after; harmless on an ended one. That it is to be cancelled is on disk when this returns; where
+  // that can't be stored it throws StoreError, and the job goes on.
+  Job cancel(const std::string& id);
   void purge(const std::string& id);  // throws WrongState "not-ended"
   std::vector<model::MetricsRow> metrics(const std::string& id, int after_iteration, int limit);
 
@@ -82,6 +84,7 @@ class Daemon {
   Job require(const std::string& id);  // from the store; throws NotFound
   std::vector<model::MetricsRow> rows_after(const std::string& id, int after_iteration, int limit);
   void with_live_progress(Job& job) const;
+  void finish_cancelled(Job job);  // in the store, for one that neither queue nor worker has
   void take_up_earlier_jobs();
   void queue_first_training();
 

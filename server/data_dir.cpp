@@ -2,12 +2,13 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace mnistd::server {
@@ -75,6 +76,7 @@ class Descriptor {
   bool is_open() const { return number_ >= 0; }
   bool write(std::string_view bytes) { return write_all(number_, bytes); }
   bool sync() { return fsync(number_) == 0; }
+  int number() const { return number_; }
 
  private:
   int number_;
@@ -127,6 +129,31 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view b
   if (!entry.is_open() || !entry.sync()) {
     throw StoreError("cannot write " + file.string() + ": its directory: " + reason(errno));
   }
+}
+
+std::string read_plain_file(const std::filesystem::path& file, std::size_t limit) {
+  const auto fail = [&](const std::string& what) {
+    throw StoreError("file " + file.string() + " cannot be read: " + what);
+  };
+  const Descriptor in(file,
+                      O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hold us up
+  struct stat found {};
+  if (!in.is_open() || fstat(in.number(), &found) != 0) fail(reason(errno));
+  if (!S_ISREG(found.st_mode)) fail("it is no plain file");
+  if (static_cast<std::uint64_t>(found.st_size) > limit) {
+    fail("it holds " + std::to_string(found.st_size) + " bytes; expected at most " + std::to_string(limit));
+  }
+  std::string bytes(static_cast<std::size_t>(found.st_size), '\0');
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t count = read(in.number(), bytes.data() + filled, bytes.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(reason(errno));
+    if (count == 0) break;  // cut off meanwhile
+    filled += static_cast<std::size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
 }
 
 }  // namespace mnistd::server

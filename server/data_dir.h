@@ -2,6 +2,7 @@
 // one refuses to start on the same directory.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -31,5 +32,9 @@ class DataDir {
 // Writes to a temporary name, syncs, renames, syncs the directory: after a crash the old file or the new one, whole.
 // Throws StoreError with the reason (disk full).
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
+
+// The bytes of a plain file of at most `limit` bytes. Throws StoreError "file …: …" on anything else (a directory, a device, a
+// pipe; also through a link), before any of it is read.
+std::string read_plain_file(const std::filesystem::path& file, std::size_t limit);
 
 }  // namespace mnistd::server

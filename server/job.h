@@ -31,7 +31,9 @@ struct JobSpec {
 };
 
 struct JobProgress {
-  int iteration = 0;  // the last reported one; of a failed job, the one at which it failed
+  // The last reported one, and what was reported then. Of a job that diverged, the one at which the loss left the finite
+  // numbers, and nothing else.
+  int iteration = 0;
   std::optional<double> loss, train_accuracy, test_accuracy, ms_per_iteration, eta_s;
 };
 
@@ -43,7 +45,9 @@ struct JobResult {  // of the weights handed over
 };
 
 struct JobFailure {
-  std::string code;     // short and stable: "diverged", "out-of-device-memory", "device-lost", "device-error"
+  // Short and stable: "diverged", "no-dataset", "dataset-changed", "out-of-device-memory", "device-lost", "device-error",
+  // "internal".
+  std::string code;
   std::string message;  // what happened and what to do
 };
 
@@ -60,6 +64,9 @@ struct Job {
   Time created_at{};
   std::optional<Time> started_at, finished_at;
   std::string device;  // that runs or ran it, or would run it now
+  // Of the data that it began with, see model::Dataset. Nothing before it began, and in jobs of older versions.
+  std::optional<std::string> dataset_digest;
+  std::optional<Time> cancel_requested_at;
 };
 
 // 20 lower-case characters (Crockford base 32): 48 bits of the time in ms, 52 random bits. Sorts by time.
@@ -74,6 +81,8 @@ struct ModelRecord {
   int train_count = 0, train_correct = 0;
   model::Evaluation test;  // on the test split
   Time created_at{};
+  // Of the training data and of the bytes of the weights file; nothing in models of older versions.
+  std::optional<std::string> dataset_digest = std::nullopt, weights_digest = std::nullopt;
 };
 
 // A job's stream of events is a function of the job and its metrics rows, in this order:

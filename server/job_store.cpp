@@ -6,12 +6,16 @@
 //
 // jobs        one row a job, everything that Job holds in columns of its own
 // metrics     a job's reported iterations; the key makes a row that is told again after a crash replace itself
-// checkpoints where a running job can go on; dropped when it ends
+// checkpoints where a running job can go on; dropped when it ends. They are of the job's dataset_digest: it is set when the
+//             job begins, and a job that finds other data later fails
 // models      what a succeeded job made, beside its weights file; name and spec are the job's
 // settings    the model chosen by hand, and the value that readiness writes
 //
 // The schema's version is user_version; migrations are steps from one version to the next, each in the transaction that
 // also sets the version. application_id tells this file from other programs' databases.
+//
+// A file that is removed or replaced under an open database takes writes without a word, and they are gone with the
+// process. So every write first looks whether the path still leads to the file that is open (see Transaction).
 #include "server/job_store.h"
 
 #include <array>
@@ -23,10 +27,11 @@ namespace mnistd::server {
 
 namespace {
 
+constexpr std::chrono::seconds kFresh{1};            // probes come often, and each would cost a sync
 constexpr std::int64_t kApplicationId = 0x4d4e5344;  // "MNSD"
 
 // Step i brings a schema of version i to version i + 1.
-constexpr std::array<const char*, 1> kMigrations = {
+constexpr std::array<const char*, 2> kMigrations = {
     R"sql(
 CREATE TABLE jobs (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -94,6 +99,11 @@ CREATE TABLE models (
 ) STRICT;
 
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+)sql",
+    R"sql(
+ALTER TABLE jobs ADD COLUMN dataset_digest TEXT;          -- of the data that the job began with
+ALTER TABLE jobs ADD COLUMN cancel_requested_at INTEGER;
+ALTER TABLE models ADD COLUMN weights_digest TEXT;        -- of the weights file's bytes
 )sql"};
 
 constexpr std::int64_t kSchemaVersion = kMigrations.size();
@@ -139,12 +149,16 @@ JobStore::JobStore(const std::filesystem::path& file) : database_(std::make_uniq
   }
   database_->execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
   migrate(*database_);
+  database_->remember_place();
 }
 
 JobStore::~JobStore() = default;
 
 void JobStore::check() {
   const std::lock_guard lock(mutex_);
+  database_->require_in_place();
+  const auto begin = std::chrono::steady_clock::now();
+  if (written_at_ && begin - *written_at_ < kFresh) return;
   const std::string value = std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
   Transaction transaction(*database_);
   Statement(*database_, "INSERT OR REPLACE INTO settings (key, value) VALUES ('readiness', ?)")
@@ -155,6 +169,7 @@ void JobStore::check() {
   if (!read.step() || read.get<std::string>() != value) {
     database_->fail("does not give back what was written; look at the disk");
   }
+  written_at_ = begin;
 }
 
 }  // namespace mnistd::server

@@ -1,8 +1,9 @@
 // Jobs, metrics, checkpoints and models in one SQLite file. Every function is one transaction, on disk when it returns
-// (WAL, synchronous=FULL). Any thread; calls exclude one another. Throws StoreError. Those that change one job throw
-// NotFound where there is none.
+// (WAL, synchronous=FULL). Any thread; calls exclude one another. Throws StoreError; those that write throw it also where the
+// file is not in its place any more. Those that change one job throw NotFound where there is none.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -54,12 +55,17 @@ class JobStore {
   // Puts jobs that a crash or stop left running back to queued (the checkpoint stays); gives their ids.
   std::vector<std::string> requeue_running();
   void rename(const std::string& id, const std::optional<std::string>& name);
-  void set_running(const std::string& id, Time started_at,
-                   const std::string& device);  // keeps an earlier started_at
-  void set_queued(const std::string& id);       // of a drained running job
+  // Keeps an earlier started_at and dataset_digest.
+  void set_running(const std::string& id, Time started_at, const std::string& device,
+                   const std::optional<std::string>& dataset_digest = std::nullopt);
+  void set_queued(const std::string& id);  // of a drained running job
+  // That the job is to be cancelled, so that a crash does not forget it; nothing where it has ended.
+  void request_cancel(const std::string& id, Time when);
+  // Jobs that are to be cancelled and have not ended, oldest first.
+  std::vector<std::string> cancel_requested_ids();
   // Writes the job's state, progress, result, warnings, error and finished_at, with its model where it made one, and
-  // drops its checkpoint. The progress is at least the last stored row's: of a job that ended while it was catching up
-  // after a crash, the rows of its earlier life go further.
+  // drops its checkpoint. Where the last stored row is further than the progress, its values take the progress's place: of
+  // a job that ended while it was catching up after a crash, the rows of its earlier life go further.
   void finish(const Job& job, const std::optional<ModelRecord>& model);
   void erase(const std::string& id);  // job, metrics, checkpoint, its model's record
 
@@ -80,7 +86,8 @@ class JobStore {
   std::optional<std::string> chosen_model();
   void choose_model(const std::optional<std::string>& id);
 
-  // Writes and reads back a value: for readiness. Throws StoreError with the reason.
+  // For readiness: looks whether the file is in its place, and writes and reads back a value unless that was done within the
+  // last second. Throws StoreError with the reason.
   void check();
 
  private:
@@ -88,6 +95,7 @@ class JobStore {
 
   std::mutex mutex_;
   std::unique_ptr<SqliteDatabase> database_;
+  std::optional<std::chrono::steady_clock::time_point> written_at_;  // by check
 };
 
 }  // namespace mnistd::server

@@ -18,7 +18,8 @@ const std::string kJobColumns =
     "jobs.result_train_correct, jobs.result_test_correct, jobs.result_train_ms, "
     "jobs.result_ms_per_iteration, "
     "jobs.warnings, jobs.error_code, jobs.error_message, "
-    "jobs.created_at, jobs.started_at, jobs.finished_at, jobs.device";
+    "jobs.created_at, jobs.started_at, jobs.finished_at, jobs.device, jobs.dataset_digest, "
+    "jobs.cancel_requested_at";
 
 std::int64_t to_integer(Time time) { return time.time_since_epoch().count(); }
 Time to_time(std::int64_t milliseconds) { return Time(std::chrono::milliseconds(milliseconds)); }
@@ -95,6 +96,8 @@ Job read_job(const SqliteDatabase& database, Statement& row) {
   job.started_at = to_time(row.get<std::optional<std::int64_t>>());
   job.finished_at = to_time(row.get<std::optional<std::int64_t>>());
   job.device = row.get<std::string>();
+  job.dataset_digest = row.get<std::optional<std::string>>();
+  job.cancel_requested_at = to_time(row.get<std::optional<std::int64_t>>());
   return job;
 }
 
@@ -102,6 +105,22 @@ std::optional<Job> find_job(SqliteDatabase& database, const std::string& id) {
   Statement row(database, "SELECT " + kJobColumns + " FROM jobs WHERE id = ?");
   row.bind(id);
   return row.step() ? std::optional(read_job(database, row)) : std::nullopt;
+}
+
+// The job's progress, or that of its last row where this is further.
+JobProgress last_progress(SqliteDatabase& database, const Job& job) {
+  Statement row(database,
+                "SELECT iteration, loss, train_accuracy, test_accuracy, elapsed_ms / iteration FROM metrics "
+                "WHERE job = (SELECT sequence FROM jobs WHERE id = ?) ORDER BY iteration DESC LIMIT 1");
+  row.bind(job.id);
+  if (!row.step()) return job.progress;
+  JobProgress progress;
+  progress.iteration = row.get<int>();
+  progress.loss = row.get<std::optional<double>>();
+  progress.train_accuracy = row.get<std::optional<double>>();
+  progress.test_accuracy = row.get<std::optional<double>>();
+  progress.ms_per_iteration = row.get<std::optional<double>>();
+  return progress.iteration > job.progress.iteration ? progress : job.progress;
 }
 
 std::optional<Job> find_by_key(SqliteDatabase& database, const Idempotency& idempotency) {
@@ -215,36 +234,63 @@ std::vector<std::string> JobStore::requeue_running() {
 
 void JobStore::rename(const std::string& id, const std::optional<std::string>& name) {
   const std::lock_guard lock(mutex_);
+  Transaction transaction(*database_);
   Statement(*database_, "UPDATE jobs SET name = ? WHERE id = ?").bind(name, id).run();
   require_one(*database_, id);
+  transaction.commit();
 }
 
-void JobStore::set_running(const std::string& id, Time started_at, const std::string& device) {
+void JobStore::set_running(const std::string& id, Time started_at, const std::string& device,
+                           const std::optional<std::string>& dataset_digest) {
   const std::lock_guard lock(mutex_);
-  Statement(
-      *database_,
-      "UPDATE jobs SET state = 'running', started_at = coalesce(started_at, ?), device = ? WHERE id = ?")
-      .bind(to_integer(started_at), device, id)
+  Transaction transaction(*database_);
+  Statement(*database_,
+            "UPDATE jobs SET state = 'running', started_at = coalesce(started_at, ?), device = ?, "
+            "dataset_digest = coalesce(dataset_digest, ?) WHERE id = ?")
+      .bind(to_integer(started_at), device, dataset_digest, id)
       .run();
   require_one(*database_, id);
+  transaction.commit();
 }
 
 void JobStore::set_queued(const std::string& id) {
   const std::lock_guard lock(mutex_);
+  Transaction transaction(*database_);
   Statement(*database_, "UPDATE jobs SET state = 'queued', progress_eta_s = NULL WHERE id = ?")
       .bind(id)
       .run();
   require_one(*database_, id);
+  transaction.commit();
+}
+
+void JobStore::request_cancel(const std::string& id, Time when) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*database_);
+  Statement(*database_,
+            "UPDATE jobs SET cancel_requested_at = coalesce(cancel_requested_at, ?) "
+            "WHERE id = ? AND state IN ('queued', 'running')")
+      .bind(to_integer(when), id)
+      .run();
+  transaction.commit();
+}
+
+std::vector<std::string> JobStore::cancel_requested_ids() {
+  const std::lock_guard lock(mutex_);
+  Statement row(*database_,
+                "SELECT id FROM jobs WHERE state IN ('queued', 'running') "
+                "AND cancel_requested_at IS NOT NULL ORDER BY sequence");
+  std::vector<std::string> ids;
+  while (row.step()) ids.push_back(row.get<std::string>());
+  return ids;
 }
 
 void JobStore::finish(const Job& job, const std::optional<ModelRecord>& model) {
   const std::lock_guard lock(mutex_);
   Transaction transaction(*database_);
-  const JobProgress& progress = job.progress;
+  const JobProgress progress = last_progress(*database_, job);
   Statement(
       *database_,
-      "UPDATE jobs SET state = ?, progress_iteration = max(?, coalesce((SELECT max(iteration) FROM metrics "
-      "WHERE job = jobs.sequence), 0)), progress_loss = ?, progress_train_accuracy = ?, "
+      "UPDATE jobs SET state = ?, progress_iteration = ?, progress_loss = ?, progress_train_accuracy = ?, "
       "progress_test_accuracy = ?, progress_ms_per_iteration = ?, progress_eta_s = ?, warnings = ?, "
       "finished_at = ? WHERE id = ?")
       .bind(to_string(job.state), progress.iteration, progress.loss, progress.train_accuracy,

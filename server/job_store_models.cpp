@@ -11,7 +11,8 @@ namespace {
 
 const std::string kModelQuery =
     std::string("SELECT models.sequence, jobs.id, jobs.name, ") + kSpecColumns +
-    ", models.loss, models.train_count, models.train_correct, models.confusion, models.created_at "
+    ", models.loss, models.train_count, models.train_correct, models.confusion, models.created_at, "
+    "jobs.dataset_digest, models.weights_digest "
     "FROM models JOIN jobs ON jobs.sequence = models.job ";
 
 std::string to_text(const model::Evaluation& evaluation) {
@@ -44,6 +45,8 @@ NumberedModel read_model(const SqliteDatabase& database, Statement& row) {
   }
   if (!text) database.fail("the confusion matrix of model " + record.id + " is damaged");
   record.created_at = Time(std::chrono::milliseconds(row.get<std::int64_t>()));
+  record.dataset_digest = row.get<std::optional<std::string>>();
+  record.weights_digest = row.get<std::optional<std::string>>();
   return model;
 }
 
@@ -51,10 +54,10 @@ NumberedModel read_model(const SqliteDatabase& database, Statement& row) {
 
 void JobStore::insert_model(const ModelRecord& model) {
   Statement(*database_,
-            "INSERT INTO models (job, loss, train_count, train_correct, confusion, created_at) "
-            "VALUES ((SELECT sequence FROM jobs WHERE id = ?), ?, ?, ?, ?, ?)")
+            "INSERT INTO models (job, loss, train_count, train_correct, confusion, created_at, "
+            "weights_digest) VALUES ((SELECT sequence FROM jobs WHERE id = ?), ?, ?, ?, ?, ?, ?)")
       .bind(model.id, model.loss, model.train_count, model.train_correct, to_text(model.test),
-            std::int64_t{model.created_at.time_since_epoch().count()})
+            std::int64_t{model.created_at.time_since_epoch().count()}, model.weights_digest)
       .run();
 }
 
@@ -115,6 +118,7 @@ std::optional<std::string> JobStore::chosen_model() {
 
 void JobStore::choose_model(const std::optional<std::string>& id) {
   const std::lock_guard lock(mutex_);
+  Transaction transaction(*database_);
   if (id) {
     Statement(*database_, "INSERT OR REPLACE INTO settings (key, value) VALUES ('chosen_model', ?)")
         .bind(*id)
@@ -122,6 +126,7 @@ void JobStore::choose_model(const std::optional<std::string>& id) {
   } else {
     Statement(*database_, "DELETE FROM settings WHERE key = 'chosen_model'").run();
   }
+  transaction.commit();
 }
 
 }  // namespace mnistd::server

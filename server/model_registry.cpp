@@ -1,15 +1,15 @@
 #include "server/model_registry.h"
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
+#include "model/digest.h"
 #include "model/weights_file.h"
 
 namespace mnistd::server {
@@ -17,6 +17,7 @@ namespace mnistd::server {
 namespace {
 
 constexpr std::string_view kExtension = ".safetensors";
+constexpr std::size_t kLargestWeights = std::size_t{64} << 20;  // of a file, far above any model's
 
 // The shortest text that gives the number back.
 std::string shortest(double value) {
@@ -27,24 +28,40 @@ std::string shortest(double value) {
 
 model::WeightsMetadata metadata_of(const ModelRecord& record) {
   const model::TrainSpec& train = record.spec.train;
-  return {{"dataset", record.spec.dataset},
-          {"model", record.spec.model},
-          {"solver", std::string(to_string(train.solver))},
-          {"iterations", std::to_string(train.iterations)},
-          {"learning_rate", shortest(train.learning_rate)},
-          {"seed", std::to_string(train.seed)},
-          {"loss", shortest(record.loss)},
-          {"train_accuracy", shortest(static_cast<double>(record.train_correct) / record.train_count)},
-          {"test_accuracy", shortest(record.test.accuracy())}};
+  model::WeightsMetadata metadata = {
+      {"dataset", record.spec.dataset},
+      {"model", record.spec.model},
+      {"solver", std::string(to_string(train.solver))},
+      {"iterations", std::to_string(train.iterations)},
+      {"learning_rate", shortest(train.learning_rate)},
+      {"seed", std::to_string(train.seed)},
+      {"loss", shortest(record.loss)},
+      {"train_accuracy", shortest(static_cast<double>(record.train_correct) / record.train_count)},
+      {"test_accuracy", shortest(record.test.accuracy())}};
+  if (record.dataset_digest) metadata["dataset_digest"] = *record.dataset_digest;
+  return metadata;
 }
 
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    throw StoreError("weights file " + file.string() +
-                     " cannot be read; delete the model or put the file back");
+std::string digest_of(std::string_view bytes) {
+  return model::digest_text(model::digest(std::as_bytes(std::span(bytes))));
+}
+
+// The weights that the record tells of.
+std::vector<float> read_weights(const std::filesystem::path& file, const ModelRecord& record) {
+  try {
+    const std::string bytes = read_plain_file(file, kLargestWeights);
+    std::vector<float> weights = model::from_safetensors(bytes);
+    if (const std::string found = digest_of(bytes); record.weights_digest.value_or(found) != found) {
+      throw model::WeightsError("its bytes are not those that were written (digest " + found + ", expected " +
+                                *record.weights_digest + ")");
+    }
+    return weights;
+  } catch (const model::WeightsError& error) {
+    throw StoreError("weights file " + file.string() + " is damaged: " + error.what() +
+                     "; delete the model or put the file back");
+  } catch (const StoreError& error) {
+    throw StoreError("weights " + std::string(error.what()) + "; delete the model or put the file back");
   }
-  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 }  // namespace
@@ -103,22 +120,15 @@ bool ModelRegistry::is_chosen(const std::string& id) const {
 ModelSnapshot ModelRegistry::load(const std::string& id) const {
   auto record = store_.find_model(id);
   if (!record) throw NotFound("no model " + id);
-  const std::filesystem::path file = data_dir_.weights(id);
-  const std::string bytes = read_file(file);
-  try {
-    return std::make_shared<const ServedModel>(std::move(*record),
-                                               model::LinearModel(model::from_safetensors(bytes)));
-  } catch (const model::WeightsError& error) {
-    throw StoreError("weights file " + file.string() + " is damaged: " + error.what() +
-                     "; delete the model or put the file back");
-  }
+  model::LinearModel linear(read_weights(data_dir_.weights(id), *record));
+  return std::make_shared<const ServedModel>(std::move(*record), std::move(linear));
 }
 
-void ModelRegistry::add(const ModelRecord& record, std::vector<float> weights,
-                        const std::function<void()>& finish_job) {
+void ModelRegistry::add(ModelRecord record, std::vector<float> weights, const FinishJob& finish_job) {
   const std::lock_guard change(changes_);
   const std::filesystem::path file = data_dir_.weights(record.id);
   const std::string bytes = model::to_safetensors(weights, metadata_of(record));
+  record.weights_digest = digest_of(bytes);
   auto served = std::make_shared<const ServedModel>(record, model::LinearModel(std::move(weights)));
   const ModelSnapshot before = active();
   const auto serve = [this](ModelSnapshot snapshot) {
@@ -130,7 +140,7 @@ void ModelRegistry::add(const ModelRecord& record, std::vector<float> weights,
     // only removed by the next start. And served before the job ends: whoever sees its end can use its model.
     write_file_atomically(file, bytes);
     serve(std::move(served));
-    finish_job();
+    finish_job(record);
   } catch (...) {
     serve(before);
     remove_file(record.id);

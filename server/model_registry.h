@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/linear.h"
 #include "server/data_dir.h"
@@ -43,9 +44,10 @@ class ModelRegistry {
   Page<ModelRecord> list(int limit, std::optional<std::int64_t> before) const;
   bool is_chosen(const std::string& id) const;  // activated by hand
 
-  // The worker's: writes the weights file, serves the model, then calls `finish_job` (which stores job and model record in
-  // one transaction). Throws StoreError and leaves nothing behind.
-  void add(const ModelRecord& record, std::vector<float> weights, const std::function<void()>& finish_job);
+  // The worker's: writes the weights file, serves the model, then calls `finish_job` with the record, which has the file's
+  // digest now (and which it stores with the job in one transaction). Throws StoreError and leaves nothing behind.
+  using FinishJob = std::function<void(const ModelRecord& record)>;
+  void add(ModelRecord record, std::vector<float> weights, const FinishJob& finish_job);
   void activate(const std::string& id);  // by hand; throws NotFound
   void erase(const std::string& id);     // throws NotFound; the newest other becomes active
   void forget(const std::string& id);    // its record was purged with its job

@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 namespace mnistd::server {
 
@@ -77,6 +78,27 @@ SqliteDatabase::SqliteDatabase(std::filesystem::path file) : file_(std::move(fil
 SqliteDatabase::~SqliteDatabase() {
   for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
   if (sqlite3_close(handle_) != SQLITE_OK) spdlog::error("database {}: closed while in use", file_.string());
+}
+
+// By stat and never by a descriptor of our own: to close one would drop the locks that SQLite has on the file.
+void SqliteDatabase::remember_place() {
+  places_.clear();
+  for (const std::filesystem::path& path : {file_, std::filesystem::path(file_.string() + "-wal")}) {
+    struct stat found {};
+    if (stat(path.c_str(), &found) == 0) places_.push_back({path, found.st_dev, found.st_ino});
+  }
+}
+
+void SqliteDatabase::require_in_place() const {
+  for (const Place& place : places_) {
+    struct stat found {};
+    const bool there = stat(place.path.c_str(), &found) == 0;
+    if (there && found.st_dev == place.device && found.st_ino == place.inode) continue;
+    fail((place.path == file_ ? "" : "its " + place.path.filename().string() + " ") +
+         std::string(there ? "was replaced" : "was removed") +
+         " while the daemon runs; what was stored here would be lost; put the same file back, or restart the "
+         "daemon to begin with what is there now");
+  }
 }
 
 void SqliteDatabase::fail(const std::string& what) const {
@@ -184,6 +206,7 @@ void Statement::read_next(std::vector<std::byte>& blob) {
 }
 
 Transaction::Transaction(SqliteDatabase& database) : database_(database) {
+  database_.require_in_place();
   Statement(database_, "BEGIN IMMEDIATE").run();
 }
 

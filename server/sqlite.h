@@ -38,6 +38,11 @@ class SqliteDatabase {
   bool in_transaction() const;
   bool is_read_only() const;
 
+  // From here on the file and its write-ahead log must stay where they are: require_in_place throws where the path leads to
+  // another file or to none.
+  void remember_place();
+  void require_in_place() const;
+
   const std::filesystem::path& file() const { return file_; }
   [[noreturn]] void fail(const std::string& what) const;  // StoreError: file, `what`
   void check(int code) const;                             // throws where `code` is an error
@@ -46,7 +51,13 @@ class SqliteDatabase {
   friend class Statement;
   sqlite3_stmt* prepared(std::string_view sql);
 
+  struct Place {
+    std::filesystem::path path;
+    std::uint64_t device, inode;
+  };
+
   std::filesystem::path file_;
+  std::vector<Place> places_;
   sqlite3* handle_ = nullptr;
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;  // prepared once, used again
 };
@@ -115,8 +126,8 @@ class Statement {
   int column_ = 0;
 };
 
-// Takes the write lock at once, so that two connections wait for one another instead of failing half-way. Rolls back
-// unless committed.
+// Takes the write lock at once, so that two connections wait for one another instead of failing half-way. Refuses a file
+// that is not in its place. Rolls back unless committed.
 class Transaction {
  public:
   explicit Transaction(SqliteDatabase& database);

@@ -1,6 +1,4 @@
 // One job in the worker's hands, from the queue to its end.
-#include <algorithm>
-
 #include <spdlog/spdlog.h>
 
 #include "server/worker.h"
@@ -104,18 +102,26 @@ void Worker::run_job(gpu::Device& device, const Resident& resident, const std::s
   if (!found || has_ended(found->state)) return;
   Job& job = *found;
   if (drain_.stop_requested() && give_back()) return;  // as it was: queued
-  if (cancel_requested()) return end(job, JobState::cancelled);
+  if (cancel_requested() || job.cancel_requested_at) return end(job, JobState::cancelled);
 
   job.device = device.info().name;
-  if (!persist([&] { rooms_.store.set_running(id, now(), job.device); })) return;
+  const auto dataset = resident.find(job.spec.dataset);
+  const bool known = dataset != resident.end();
+  const auto digest = known ? std::optional(dataset->second.host().digest) : std::nullopt;
+  if (!persist([&] { rooms_.store.set_running(id, now(), job.device, digest); })) return;
   const int from_iteration = resume ? resume->iteration : 0;
   rooms_.recorder.begin(id);
   rooms_.log.begin(id, from_iteration);
-  const auto dataset = resident.find(job.spec.dataset);
-  if (dataset == resident.end()) {
+  if (!known) {
     return fail(job, "no-dataset",
                 "this daemon has no dataset named " + job.spec.dataset + "; start it with --dataset " +
                     job.spec.dataset + "=DIR and queue the job again");
+  }
+  if (job.dataset_digest && job.dataset_digest != digest) {
+    return fail(job, "dataset-changed",
+                "the dataset " + job.spec.dataset + " is not the one that this job began with (digest " +
+                    *digest + ", it was " + *job.dataset_digest +
+                    "), so its training cannot go on; submit it again to train on the present data");
   }
   if (resume) {
     spdlog::info("job {} goes on after iteration {} of {} on {}", id, from_iteration,
@@ -143,7 +149,10 @@ void Worker::train_job(gpu::Device& device, const model::ResidentDataset& datase
     if (!cancel_requested()) return suspend(job, result.state);
     end(job, JobState::cancelled);
   } catch (const model::Diverged& error) {
-    job.progress.iteration = std::max(job.progress.iteration, error.iteration());
+    if (error.iteration() > job.progress.iteration) {  // else it is the last row's, whose values are finite
+      job.progress = JobProgress{};
+      job.progress.iteration = error.iteration();
+    }
     fail(job, "diverged", error.what());
   } catch (const gpu::OutOfDeviceMemory& error) {
     fail(job, "out-of-device-memory",
@@ -180,13 +189,15 @@ void Worker::succeed(Job& job, const model::Dataset& dataset, const model::Train
                      .train_count = train_count,
                      .train_correct = result.train_correct,
                      .test = {},
-                     .created_at = *job.finished_at};
+                     .created_at = *job.finished_at,
+                     .dataset_digest = dataset.digest};
   const model::LinearModel linear(result.state.weights);
   record.test = model::evaluate(linear.labels(dataset.test.pixels), dataset.test.labels);
 
   if (!flush()) return;
   if (!persist([&] {
-        rooms_.registry.add(record, result.state.weights, [&] { rooms_.store.finish(job, record); });
+        rooms_.registry.add(record, result.state.weights,
+                            [&](const ModelRecord& written) { rooms_.store.finish(job, written); });
       })) {
     return;
   }

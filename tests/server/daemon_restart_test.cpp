@@ -1,5 +1,6 @@
 // What is there after the daemon has gone and come back.
 #include <csignal>
+#include <fstream>
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -190,6 +191,106 @@ TEST_CASE("kill -9 in the middle of a job") {
   const std::string expected = submit(undisturbed, spec);
   wait_for_end(undisturbed, expected);
   check_same_outcome(daemon, id, undisturbed, expected);
+}
+
+TEST_CASE("a job that began with other data fails after a restart, and keeps its rows") {
+  TemporaryDirectory directory;
+  const DaemonOptions options = daemon_options(directory);
+  std::string id, waiting, old_digest;
+  {
+    Daemon daemon(options);
+    old_digest = daemon.dataset("mnist")->digest;
+    id = submit(daemon, spec_of(1'000'000, 0.0001));
+    waiting = submit(daemon, spec_of(3));
+    REQUIRE(eventually([&] { return daemon.job(id).progress.iteration >= 50; }));
+    CHECK(daemon.job(id).dataset_digest == old_digest);
+    CHECK_FALSE(daemon.job(waiting).dataset_digest);
+    daemon.drain();
+    CHECK(JobStore(options.data_dir / "mnistd.sqlite3").checkpoint(id));
+  }
+  SUBCASE("other images") { write_dataset(directory.path() / "mnist", 60, 40, 2); }
+  SUBCASE("one other label to test with") {
+    const auto file = directory.path() / "mnist" / "t10k-labels-idx1-ubyte";
+    std::string bytes = read_file(file);
+    bytes.back() = static_cast<char>((bytes.back() + 1) % 10);
+    std::ofstream(file, std::ios::binary) << bytes;
+  }
+  Daemon daemon(options);
+  const std::string digest = daemon.dataset("mnist")->digest;
+  CHECK(digest != old_digest);
+  const Job job = wait_for_end(daemon, id);
+  CHECK(job.state == JobState::failed);
+  REQUIRE(job.error);
+  CHECK(job.error->code == "dataset-changed");
+  CHECK(job.error->message ==
+        "the dataset mnist is not the one that this job began with (digest " + digest + ", it was " +
+            old_digest + "), so its training cannot go on; submit it again to train on the present data");
+  const auto rows = daemon.metrics(id, 0, 1'000'000);
+  CHECK(rows.size() >= 50);
+  CHECK(job.progress.iteration == rows.back().iteration);
+  CHECK(job.progress.loss == rows.back().loss);
+  CHECK(follow(daemon, id, 1000).size() == rows.size() + 4);
+  CHECK_FALSE(JobStore(options.data_dir / "mnistd.sqlite3").checkpoint(id));
+  // One that had not begun takes the data that are there.
+  CHECK(wait_for_end(daemon, waiting).state == JobState::succeeded);
+  CHECK(daemon.job(waiting).dataset_digest == digest);
+  CHECK(daemon.models().find(waiting)->record.dataset_digest == digest);
+  CHECK(contains(read_file(options.data_dir / "models" / (waiting + ".safetensors")),
+                 "\"dataset_digest\":\"" + digest + "\""));
+}
+
+TEST_CASE("a cancel that was answered holds after kill -9, whatever the worker had done by then") {
+  TemporaryDirectory directory;
+  const DaemonOptions options = daemon_options(directory);
+  std::string running, queued, untouched;
+  {
+    // What a kill leaves right after cancel() stored the wish: jobs as they were, and the wish.
+    JobStore store(
+        (std::filesystem::create_directories(options.data_dir), options.data_dir / "mnistd.sqlite3"));
+    running = store.insert(queued_job(spec_of(1'000'000, 0.0001)), std::nullopt).job.id;
+    queued = store.insert(queued_job(spec_of(5)), std::nullopt).job.id;
+    untouched = store.insert(queued_job(spec_of(5)), std::nullopt).job.id;
+    store.set_running(running, now(), "device");
+    store.append(running, std::vector{row_of(1), row_of(2)}, progress_at(2, 0.5));
+    store.save_checkpoint(running, {2, 1.0, std::vector<float>(gpu::kWeights)});
+    store.request_cancel(running, now());
+    store.request_cancel(queued, now());
+  }
+  Daemon daemon(options);
+  for (const std::string& id : {running, queued}) {
+    const Job job = daemon.job(id);  // at once
+    CHECK(job.state == JobState::cancelled);
+    CHECK(job.finished_at);
+  }
+  CHECK(daemon.metrics(running, 0, 10).size() == 2);
+  CHECK(daemon.job(running).progress.loss == 0.5);
+  CHECK(follow(daemon, running, 10).size() == 2 + 2 + 2);
+  CHECK_FALSE(daemon.job(queued).started_at);
+  CHECK(wait_for_end(daemon, untouched).state == JobState::succeeded);
+}
+
+TEST_CASE("when cancel returns the wish is in the store") {
+  TemporaryDirectory directory;
+  const DaemonOptions options = daemon_options(directory);
+  int answer[2];
+  REQUIRE(pipe(answer) == 0);
+  const pid_t child = fork();  // before this process has threads
+  if (child == 0) {
+    Daemon daemon(options);
+    const std::string id = submit(daemon, spec_of(1'000'000, 0.0001));
+    eventually([&] { return daemon.job(id).progress.iteration > 0; });
+    daemon.cancel(id);
+    (void)!write(answer[1], id.data(), id.size());
+    kill(getpid(), SIGKILL);
+  }
+  char text[21] = {};
+  REQUIRE(read(answer[0], text, 20) == 20);
+  waitpid(child, nullptr, 0);
+  close(answer[0]);
+  close(answer[1]);
+  CHECK(JobStore(options.data_dir / "mnistd.sqlite3").find(text)->cancel_requested_at);
+  Daemon daemon(options);
+  CHECK(daemon.job(text).state == JobState::cancelled);
 }
 
 TEST_CASE("a first start trains, a later one has no need to") {

@@ -166,6 +166,11 @@ TEST_CASE("a job that diverges fails at its iteration, and its rows end before")
   const auto rows = daemon.metrics(job.id, 0, 100'000);
   REQUIRE_FALSE(rows.empty());
   CHECK(job.progress.iteration == rows.back().iteration + 1);
+  CHECK_FALSE(job.progress.loss);  // nothing of an iteration that was reported before
+  CHECK_FALSE(job.progress.train_accuracy);
+  CHECK_FALSE(job.progress.test_accuracy);
+  CHECK_FALSE(job.progress.ms_per_iteration);
+  CHECK_FALSE(job.progress.eta_s);
   CHECK(contains(job.error->message, "iteration " + std::to_string(job.progress.iteration)));
   CHECK(contains(job.error->message, "learning rate"));
   CHECK_FALSE(job.result);
@@ -234,12 +239,32 @@ TEST_CASE("a full disk makes the daemon unready, says why, and is got over") {
   CHECK(daemon.status().queued == 0);  // the place was given back
   REQUIRE_FALSE(daemon.not_ready().empty());
   CHECK(contains(daemon.not_ready().front(), "mnistd.sqlite3"));
+  CHECK(contains(message_of<StoreError>([&] { daemon.cancel(id); }), "mnistd.sqlite3"));  // not promised
   CHECK(daemon.job(id).state == JobState::running);
   full.heal();
+  CHECK(daemon.status().running_job == id);  // and not done either
+  CHECK_FALSE(daemon.job(id).cancel_requested_at);
   REQUIRE(eventually([&] { return daemon.not_ready().empty(); }));
   daemon.cancel(id);
   const Job ended = wait_for_end(daemon, id);
   CHECK(static_cast<int>(daemon.metrics(id, 0, 1'000'000).size()) == ended.progress.iteration);
+}
+
+TEST_CASE("a data dir that is removed under the daemon makes it unready, and it takes no jobs") {
+  TemporaryDirectory directory;
+  const DaemonOptions options = daemon_options(directory);
+  Daemon daemon(options);
+  const std::string queued = submit(daemon, spec_of(5));
+  wait_for_end(daemon, queued);
+  CHECK(daemon.not_ready().empty());  // fresh: what follows is seen all the same
+  SUBCASE("all of it") { std::filesystem::remove_all(options.data_dir); }
+  SUBCASE("the database") { std::filesystem::remove(options.data_dir / "mnistd.sqlite3"); }
+  const auto reasons = daemon.not_ready();
+  REQUIRE(reasons.size() == 1);
+  CHECK(contains(reasons[0], "mnistd.sqlite3: was removed while the daemon runs"));
+  CHECK(contains(message_of<StoreError>([&] { submit(daemon, spec_of(1)); }), "was removed"));
+  CHECK(daemon.status().queued == 0);
+  CHECK(daemon.models().active()->record.id == queued);  // predictions go on
 }
 
 TEST_CASE("a draining daemon takes no jobs and says so") {

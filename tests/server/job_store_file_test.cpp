@@ -27,7 +27,7 @@ TEST_CASE("a new file gets the schema, a version, our application id, and a writ
   const auto file = directory.path() / "mnistd.sqlite3";
   JobStore store(file);
   SqliteDatabase database(file);
-  CHECK(database.integer("PRAGMA user_version") == 1);
+  CHECK(database.integer("PRAGMA user_version") == 2);
   CHECK(database.integer("PRAGMA application_id") == 0x4d4e5344);
   Statement journal(database, "PRAGMA journal_mode");
   REQUIRE(journal.step());
@@ -51,7 +51,7 @@ TEST_CASE(
     SqliteDatabase(file).execute("PRAGMA user_version = 99");
     CHECK(open_error(file) ==
           "database " + file.string() +
-              ": was written by a newer mnistd (schema 99, this program knows up to 1); run that "
+              ": was written by a newer mnistd (schema 99, this program knows up to 2); run that "
               "version or give another --data-dir");
   }
   SUBCASE("another program's") {
@@ -119,6 +119,75 @@ TEST_CASE("a full disk fails the call, changes nothing, and is forgotten when th
   CHECK(store.rows(job.id, 0, 10).empty());
   store.append(job.id, std::vector{row_of(1)}, progress_at(1));
   CHECK(store.rows(job.id, 0, 10).size() == 1);
+}
+
+TEST_CASE("a file that is not in its place any more takes nothing and says so; put back, it goes on") {
+  TemporaryDirectory directory;
+  const auto data = directory.path() / "data", file = data / "mnistd.sqlite3";
+  std::filesystem::create_directory(data);
+  JobStore store(file);
+  const std::string id = store.insert(queued_job(), std::nullopt).job.id;
+  const auto away = directory.path() / "away";
+  std::filesystem::path lost = file;
+  std::string what = "was removed";
+  SUBCASE("the file") { std::filesystem::rename(lost, away); }
+  SUBCASE("its directory") {
+    lost = data;
+    std::filesystem::rename(lost, away);
+  }
+  SUBCASE("the write-ahead log, which holds what was stored last") {
+    lost = data / "mnistd.sqlite3-wal";
+    std::filesystem::rename(lost, away);
+    what = "its mnistd.sqlite3-wal was removed";
+  }
+  SUBCASE("another file of the same name and content") {
+    std::filesystem::rename(lost, away);
+    std::filesystem::copy_file(away, file);
+    what = "was replaced";
+  }
+  const std::string message = message_of<StoreError>([&] { store.insert(queued_job(), std::nullopt); });
+  CHECK(message ==
+        "database " + file.string() + ": " + what +
+            " while the daemon runs; what was stored here would be lost; put the same file back, or "
+            "restart the daemon to begin with what is there now");
+  CHECK(message_of<StoreError>([&] { store.check(); }) == message);
+  CHECK_THROWS_AS(store.rename(id, "name"), StoreError);
+  CHECK_THROWS_AS(store.set_running(id, now(), "device"), StoreError);
+  CHECK_THROWS_AS(store.set_queued(id), StoreError);
+  CHECK_THROWS_AS(store.request_cancel(id, now()), StoreError);
+  CHECK_THROWS_AS(store.requeue_running(), StoreError);
+  CHECK_THROWS_AS(store.append(id, std::vector{row_of(1)}, progress_at(1)), StoreError);
+  CHECK_THROWS_AS(store.save_checkpoint(id, {1, 1, {1.0F}}), StoreError);
+  CHECK_THROWS_AS(store.finish(*store.find(id), std::nullopt), StoreError);
+  CHECK_THROWS_AS(store.choose_model(id), StoreError);
+  CHECK_THROWS_AS(store.erase(id), StoreError);
+
+  std::filesystem::remove_all(lost);
+  std::filesystem::rename(away, lost);
+  CHECK_NOTHROW(store.check());
+  store.rename(id, "name");
+  JobStore again(file);
+  CHECK(again.list(std::nullopt, 10, std::nullopt).items.size() == 1);
+  CHECK(again.find(id)->name == "name");
+}
+
+TEST_CASE("checks that follow one another write once a second") {
+  TemporaryDirectory directory;
+  const auto file = directory.path() / "mnistd.sqlite3";
+  JobStore store(file);
+  SqliteDatabase database(file);
+  const auto written = [&] {
+    return database.integer("SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'readiness'");
+  };
+  store.check();
+  const auto first = written();
+  CHECK(first > 0);
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < 300ms) store.check();
+  CHECK(written() == first);
+  std::this_thread::sleep_for(1s);
+  store.check();
+  CHECK(written() > first);
 }
 
 TEST_CASE("SQLite's own reasons are told with what to do") {

@@ -68,6 +68,8 @@ void check_same(const Job& a, const Job& b) {
   CHECK(a.created_at == b.created_at);
   CHECK(a.started_at == b.started_at);
   CHECK(a.finished_at == b.finished_at);
+  CHECK(a.dataset_digest == b.dataset_digest);
+  CHECK(a.cancel_requested_at == b.cancel_requested_at);
   CHECK(a.device == b.device);
   REQUIRE(a.result.has_value() == b.result.has_value());
   if (a.result) {
@@ -95,7 +97,8 @@ ModelRecord model_of(const Job& job) {
                      .train_count = 60'000,
                      .train_correct = 50'875,
                      .test = {},
-                     .created_at = now()};
+                     .created_at = now(),
+                     .weights_digest = "0123456789abcdef"};
   for (int truth = 0; truth < 10; ++truth) {
     for (int predicted = 0; predicted < 10; ++predicted)
       record.test.confusion[truth][predicted] = 100 * truth + predicted;
@@ -124,7 +127,8 @@ TEST_CASE("a job comes back as it was stored, through its whole life") {
   job.state = JobState::running;
   job.started_at = now();
   job.device = "another device";
-  room.store.set_running(job.id, *job.started_at, job.device);
+  job.dataset_digest = "00ff00ff00ff00ff";
+  room.store.set_running(job.id, *job.started_at, job.device, job.dataset_digest);
   check_same(*room.store.find(job.id), job);
 
   job.progress = {.iteration = 7,
@@ -156,6 +160,9 @@ TEST_CASE("a job comes back as it was stored, through its whole life") {
     job.error = JobFailure{"diverged", "the loss left the finite numbers"};
   }
   SUBCASE("to cancellation") {
+    job.cancel_requested_at = Time(std::chrono::milliseconds(1'700'000'000'123));
+    room.store.request_cancel(job.id, *job.cancel_requested_at);
+    room.store.request_cancel(job.id, now());  // the first counts
     job.state = JobState::cancelled;
     job.finished_at = now();
   }
@@ -267,7 +274,7 @@ TEST_CASE("interrupted jobs are queued again, in order, with their checkpoint an
   Store room;
   const std::string first = insert(room.store), second = insert(room.store), third = insert(room.store);
   const Time start(std::chrono::milliseconds(1'700'000'000'123));
-  room.store.set_running(first, start, "d");
+  room.store.set_running(first, start, "d", "0123456789abcdef");
   room.store.append(first, std::vector{row_of(1)}, JobProgress{1, 1.0, {}, {}, {}, 5.0});
   const model::Checkpoint checkpoint{1, 12.5, {0.1F, -0.0F, 1e-45F, 3.4e38F}};
   room.store.save_checkpoint(first, {0, 1, {1.0F}});
@@ -284,7 +291,8 @@ TEST_CASE("interrupted jobs are queued again, in order, with their checkpoint an
   CHECK(std::signbit(back->weights[1]));
   CHECK_FALSE(room.store.find(first)->progress.eta_s);
   CHECK(room.store.find(first)->progress.iteration == 1);
-  room.store.set_running(first, now(), "e");
+  room.store.set_running(first, now(), "e", "fedcba9876543210");
+  CHECK(room.store.find(first)->dataset_digest == "0123456789abcdef");
   CHECK(room.store.find(first)->started_at == start);
   CHECK(room.store.find(first)->device == "e");
   room.store.set_queued(first);
@@ -295,15 +303,39 @@ TEST_CASE("interrupted jobs are queued again, in order, with their checkpoint an
 TEST_CASE("the end of a job drops its checkpoint and is never before its last row") {
   Store room;
   const std::string id = insert(room.store);
-  room.store.append(id, std::vector{row_of(1), row_of(90)}, progress_at(90));
+  model::MetricsRow last = row_of(90);
+  last.loss = 0.125;
+  last.train_accuracy = 0.5;
+  last.test_accuracy = 0.25;
+  last.elapsed_ms = 180;
+  room.store.append(id, std::vector{row_of(1), last}, progress_at(90));
   room.store.save_checkpoint(id, {50, 1, {1.0F}});
   Job job = *room.store.find(id);
   job.state = JobState::cancelled;  // while it was catching up after a crash
-  job.progress.iteration = 60;
+  job.progress = progress_at(60, 0.75);
   room.store.finish(job, std::nullopt);
-  CHECK(room.store.find(id)->progress.iteration == 90);
+  check_same(room.store.find(id)->progress, {.iteration = 90,
+                                             .loss = 0.125,
+                                             .train_accuracy = 0.5,
+                                             .test_accuracy = 0.25,
+                                             .ms_per_iteration = 2.0,
+                                             .eta_s = {}});
   CHECK_FALSE(room.store.checkpoint(id));
   CHECK(room.store.rows(id, 0, 10).size() == 2);
+}
+
+TEST_CASE("the wish to cancel is kept for jobs that have not ended") {
+  Store room;
+  const std::string queued = insert(room.store), running = insert(room.store), ended = insert(room.store);
+  room.store.set_running(running, now(), "d");
+  succeed(room.store, ended);
+  for (const std::string& id : {running, ended, queued}) room.store.request_cancel(id, now());
+  CHECK(JobStore(room.file).cancel_requested_ids() == std::vector{queued, running});
+  CHECK_FALSE(room.store.find(ended)->cancel_requested_at);
+  Job job = *room.store.find(queued);
+  job.state = JobState::cancelled;
+  room.store.finish(job, std::nullopt);
+  CHECK(room.store.cancel_requested_ids() == std::vector{running});
 }
 
 TEST_CASE("models: record, order, name of the job, choice, removal") {
@@ -322,6 +354,7 @@ TEST_CASE("models: record, order, name of the job, choice, removal") {
   CHECK(record.train_count == expected.train_count);
   CHECK(record.train_correct == expected.train_correct);
   CHECK(record.test.confusion == expected.test.confusion);
+  CHECK(record.weights_digest == "0123456789abcdef");
   CHECK(record.created_at >= room.store.find(ids[0])->created_at);
 
   CHECK(room.store.model_ids() == std::vector{ids[2], ids[1], ids[0]});

@@ -5,8 +5,10 @@
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "model/weights_file.h"
+#include "server/sqlite.h"
 #include "tests/server/support.h"
 
 using namespace mnistd;
@@ -36,7 +38,7 @@ struct Room {
                        .created_at = now()};
     record.test.confusion[1][1] = 1;
     record.test.confusion[1][2] = 1;
-    registry->add(record, weights_of(value), [&] { store.finish(job, record); });
+    registry->add(record, weights_of(value), [&](const ModelRecord& written) { store.finish(job, written); });
     return job.id;
   }
   std::string active() const { return registry->active() ? registry->active()->record.id : "none"; }
@@ -118,7 +120,7 @@ TEST_CASE("adding fails as a whole") {
                            .test = {},
                            .created_at = now()};
   SUBCASE("where the job can't be finished") {
-    const auto fail = [&] {
+    const auto fail = [&](const ModelRecord&) {
       CHECK(room.active() == "x");  // whoever sees the job's end can use its model
       throw StoreError("disk full");
     };
@@ -127,7 +129,8 @@ TEST_CASE("adding fails as a whole") {
   SUBCASE("where the file can't be written") {
     FullDisk full;
     bool finished = false;
-    CHECK_THROWS_AS(room.registry->add(record, weights_of(2), [&] { finished = true; }), StoreError);
+    CHECK_THROWS_AS(room.registry->add(record, weights_of(2), [&](const ModelRecord&) { finished = true; }),
+                    StoreError);
     CHECK_FALSE(finished);
   }
   CHECK(room.active() == first);
@@ -154,6 +157,66 @@ TEST_CASE("a start takes the newest model that can be loaded") {
   CHECK(room.active() == "none");
   const std::string fourth = room.add(4);
   CHECK(room.active() == fourth);
+}
+
+TEST_CASE("one wrong bit in a weights file is noticed, wherever it is") {
+  Room room;
+  const std::string id = room.add(0.5F);
+  room.add(1);  // the served one is not read again
+  const auto file = room.data.weights(id);
+  const std::string good = read_file(file);
+  CHECK(room.registry->find(id)->linear.weights() == weights_of(0.5F));
+  // In the metadata (a valid JSON text still), in a weight, in the last bias.
+  for (const std::size_t position : {good.find("linear"), good.size() / 2, good.size() - 4}) {
+    CAPTURE(position);
+    std::string bad = good;
+    bad[position] = static_cast<char>(bad[position] ^ 1);
+    std::ofstream(file, std::ios::binary) << bad;
+    const std::string message = message_of<StoreError>([&] { room.registry->find(id); });
+    CHECK_MESSAGE(contains(message, "weights file " + file.string() +
+                                        " is damaged: its bytes are not those that were written (digest "),
+                  message);
+    CHECK(contains(message, "; delete the model or put the file back"));
+  }
+  std::ofstream(file, std::ios::binary) << good;
+  CHECK(room.registry->find(id)->linear.weights() == weights_of(0.5F));
+}
+
+TEST_CASE("a model of an older version has no digest and is taken as it is") {
+  Room room;
+  const std::string id = room.add(0.5F);
+  CHECK(room.store.find_model(id)->weights_digest);
+  SqliteDatabase(room.data.database()).execute("UPDATE models SET weights_digest = NULL");
+  room.add(1);
+  std::ofstream(room.data.weights(id), std::ios::binary) << model::to_safetensors(weights_of(0.25F), {});
+  CHECK(room.registry->find(id)->linear.weights() == weights_of(0.25F));
+}
+
+TEST_CASE("what is no plain file of a sane size is not read as weights") {
+  Room room;
+  const std::string id = room.add(1), newest = room.add(2);
+  const auto file = room.data.weights(newest);
+  std::filesystem::remove(file);
+  std::string reason = "it is no plain file";
+  SUBCASE("an endless device behind a link") { std::filesystem::create_symlink("/dev/zero", file); }
+  SUBCASE("a directory") { std::filesystem::create_directory(file); }
+  SUBCASE("a pipe without a writer") { REQUIRE(mkfifo(file.c_str(), 0600) == 0); }
+  SUBCASE("a terabyte of nothing") {
+    std::ofstream{file};
+    std::filesystem::resize_file(file, std::uintmax_t{1} << 40);
+    reason = "it holds 1099511627776 bytes; expected at most 67108864";
+  }
+  SUBCASE("a link to nowhere") {
+    std::filesystem::create_symlink("nowhere", file);
+    reason = "No such file or directory";
+  }
+  room.restart();
+  CHECK(room.active() == id);  // the start goes on with another
+  CHECK(message_of<StoreError>([&] { room.registry->find(newest); }) ==
+        "weights file " + file.string() + " cannot be read: " + reason +
+            "; delete the model or put the file back");
+  room.registry->erase(newest);
+  CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(file)));
 }
 
 TEST_CASE("a start removes files that belong to no model, and only those") {
