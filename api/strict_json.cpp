@@ -131,6 +131,11 @@ class Builder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text) {
+  // nlohmann takes a NUL for the end and passes over a BOM.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    throw JsonError(place(text, nul) + "a NUL byte; JSON has none, in strings it is written \\u0000");
+  if (text.starts_with("\xEF\xBB\xBF"))
+    throw JsonError(place(text, 0) + "a byte order mark (BOM); send UTF-8 without one");
   const char* reached = text.data();
   Builder builder(text, &reached);
   const TrackedIterator begin(text.data(), &reached), end(text.data() + text.size(), &reached);

@@ -55,6 +55,17 @@ TEST_CASE("what is no strict JSON is refused, with the place and the reason") {
   }
 }
 
+TEST_CASE("a NUL is no end, and a byte order mark no space") {
+  using namespace std::string_view_literals;
+  CHECK(error_of("{\"a\":1}\0garbage"sv) ==
+        "line 1, column 8: a NUL byte; JSON has none, in strings it is written \\u0000");
+  CHECK(contains(error_of("{\"a\":1}\0"sv), "line 1, column 8: a NUL byte"));
+  CHECK(contains(error_of("{\n\0}"sv), "line 2, column 1: a NUL byte"));
+  CHECK(contains(error_of("[\"a\0b\"]"sv), "line 1, column 4: a NUL byte"));
+  CHECK(error_of("[\"\\u0000\"]") == "");
+  CHECK(error_of("\xEF\xBB\xBF{}") == "line 1, column 1: a byte order mark (BOM); send UTF-8 without one");
+}
+
 TEST_CASE("sixteen levels are enough") {
   CHECK(error_of(nested(16)) == "");
   CHECK(contains(error_of(nested(17)), "nested more than 16 deep"));
