@@ -1,7 +1,5 @@
 #include "api/dispatcher.h"
 
-#include <chrono>
-#include <ctime>
 #include <optional>
 
 #include "api/connection_pool.h"
@@ -28,14 +26,6 @@ Problem overloaded() {
   return problem;
 }
 
-std::string http_date() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[64];
-  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc)};
-}
-
 }  // namespace
 
 Dispatcher::Dispatcher(Context& context, Access access) : context_(context), access_(std::move(access)) {
@@ -55,8 +45,7 @@ void Dispatcher::dispatch(const httplib::Request& request, httplib::Response& re
   std::optional<Exchange> exchange;
   bool in_step = false;  // whether the connection can take another request
   try {
-    check_framing(request);
-    in_step = !request.has_header("Transfer-Encoding") && !request.has_header("Content-Length");
+    in_step = !request.has_header("Content-Length");
     exchange.emplace(context_, request, response, reader);
     in_step = true;
     route(*exchange);
@@ -82,6 +71,7 @@ void Dispatcher::route(Exchange& exchange) const {
   const std::string_view path = path_of(request);
   const bool is_health = path == "/healthz" || path == "/readyz";
   if (ConnectionPool::is_overflow() && !is_health) throw Refusal(overloaded());
+  if (path == "*") return answer_options(exchange, "GET, HEAD, POST, PATCH, DELETE, OPTIONS");
   const auto segments = split_path(path);
   Router::Match match;
   if (segments) match = router_.match(request.method, *segments);
@@ -116,6 +106,10 @@ void Dispatcher::finish(const httplib::Request& request, httplib::Response& resp
   response.set_header("Date", http_date());
   response.headers.erase("Accept-Ranges");
   if (response.status == 204 || response.status == 304) response.headers.erase("Content-Length");
+  // HEAD of a stream, which has no length; no other 200 is empty.
+  if (request.method == "HEAD" && response.status == 200 &&
+      response.get_header_value("Content-Length") == "0")
+    response.headers.erase("Content-Length");
   access_.add_cors(request, response);
 }
 

@@ -1,4 +1,4 @@
-// From a request to its answer: framing, access, routes, and a problem for everything that goes wrong on the way.
+// From a request to its answer: access, routes, and a problem for everything that goes wrong on the way.
 #pragma once
 
 #include <vector>

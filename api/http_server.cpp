@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "api/connection_pool.h"
+#include "api/connection_server.h"
 #include "api/dispatcher.h"
 #include "api/request_input.h"
 #include "server/errors.h"
@@ -73,6 +75,21 @@ void shut_connections(int port, int how) {
   }
 }
 
+// A target may hold any byte above the space, and a line of the log is UTF-8.
+std::string printable(std::string_view target) {
+  std::string text;
+  char escape[8];
+  for (const char c : target) {
+    if (c >= 0x20 && c < 0x7F) {
+      text += c;
+    } else {
+      std::snprintf(escape, sizeof escape, "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      text += escape;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
@@ -86,7 +103,7 @@ struct HttpServer::Impl {
   HttpOptions options;
   Context context;
   Dispatcher dispatcher;
-  httplib::Server server;
+  ConnectionServer server{context.stopping};
   int listener = -1;  // the last socket that httplib made before it could bind
   int port = 0;
   std::atomic<bool> running{false};
@@ -143,7 +160,8 @@ void HttpServer::Impl::configure() {
   server.set_post_routing_handler(
       [this](const Request& request, Response& response) { dispatcher.finish(request, response); });
   server.set_logger([](const Request& request, const Response& response) {
-    spdlog::debug("{} {} {} → {}", request.remote_addr, request.method, request.target, response.status);
+    spdlog::debug("{} {} {} → {}", request.remote_addr, request.method, printable(request.target),
+                  response.status);
   });
 }
 

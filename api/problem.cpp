@@ -19,6 +19,11 @@ std::string title_of(const Problem& problem) {
       {"invalid-input", "The request has invalid input"},
       {"invalid-json", "The body is no valid JSON"},
       {"invalid-request", "The request is malformed"},
+      {"request-timeout", "The request took too long"},
+      {"length-required", "The body needs a Content-Length"},
+      {"headers-too-large", "The headers are too large"},
+      {"unsupported-method", "The method is not known"},
+      {"unsupported-version", "The version of HTTP is not spoken here"},
       {"body-cut-short", "The body ended too early"},
       {"body-not-expected", "This request takes no body"},
       {"unauthorized", "An API key is needed"},
@@ -91,10 +96,7 @@ Problem to_problem(std::exception_ptr error) {
 Problem problem_for_status(int status) {
   switch (status) {
     case 400:
-      return {
-          400, "invalid-request",
-          "The request could not be read: its request line, a header of more than 8192 bytes, or its body is "
-          "malformed."};
+      return {400, "invalid-request", "The request could not be read: its address or its body is malformed."};
     case 404:
       return {404, "not-found", "There is nothing at this address."};
     case 413:

@@ -1,9 +1,9 @@
 #include "api/query.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "api/base64url.h"
-#include "api/json_fields.h"
 
 namespace mnistd::api {
 namespace {
@@ -20,17 +20,17 @@ std::string join(std::initializer_list<std::string_view> names) {
   return text;
 }
 
-std::optional<std::int64_t> parse_integer(const std::string& text, std::int64_t low, std::int64_t high) {
-  if (text.empty() || text.size() > 30) return std::nullopt;
-  if (text.find_first_of(" \t\r\n") != std::string::npos) return std::nullopt;  // JSON would not mind it
-  try {
-    return exact_integer(parse_json(text), low, high);
-  } catch (const JsonError&) {
-    return std::nullopt;
-  }
-}
-
 }  // namespace
+
+std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t low, std::int64_t high) {
+  std::int64_t value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (text.empty() || text[0] == '-' || (text[0] == '0' && text.size() > 1) || error != std::errc() ||
+      end != last || value < low || value > high)
+    return std::nullopt;
+  return value;
+}
 
 Query::Query(std::string_view target) : pairs_(parse_form(query_of(target), "query")) {}
 
@@ -62,7 +62,7 @@ std::optional<std::string> Query::text(std::string_view name) const {
 std::optional<std::int64_t> Query::integer(std::string_view name, std::int64_t low, std::int64_t high) {
   const auto given = text(name);
   if (!given) return std::nullopt;
-  const auto value = parse_integer(*given, low, high);
+  const auto value = parse_whole(*given, low, high);
   if (!value)
     add_error(std::string(name), "must be a whole number from " + std::to_string(low) + " to " +
                                      std::to_string(high) + ", found \"" + given->substr(0, 40) + "\"");
@@ -92,7 +92,7 @@ std::optional<std::int64_t> Query::cursor(char list) {
   const auto decoded = decode_base64url(*given);
   std::optional<std::int64_t> value;
   if (decoded && decoded->size() > 1 && decoded->front() == list)
-    value = parse_integer(decoded->substr(1), 0, INT64_MAX);
+    value = parse_whole(decoded->substr(1), 0, INT64_MAX);
   if (!value) add_error("cursor", "must be the next_cursor of this list, as it was given");
   return value;
 }

@@ -14,6 +14,9 @@
 
 namespace mnistd::api {
 
+// Digits only, without leading zeros, from `low` ≥ 0 to `high`; nothing for any other text.
+std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t low, std::int64_t high);
+
 class Query {
  public:
   // `target` is the request's, with the path. Throws Refusal where the query can't be decoded.

@@ -14,6 +14,8 @@ namespace mnistd::api {
 // also called in error handlers and must not throw.
 std::string dump(const nlohmann::ordered_json& json);
 
+std::string http_date();  // now, for a Date header
+
 void reply_bytes(httplib::Response& response, int status, std::string bytes, const std::string& content_type);
 void reply_json(httplib::Response& response, int status, const nlohmann::ordered_json& json);
 void reply_text(httplib::Response& response, int status, std::string text);

@@ -19,11 +19,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-bool is_chunked(const httplib::Request& request) {
-  return lower(request.get_header_value("Transfer-Encoding")) == "chunked";
-}
-
-// Digits only, by check_framing.
+// Digits only, by parse_head.
 unsigned long long content_length(const httplib::Request& request) {
   return std::strtoull(request.get_header_value("Content-Length").c_str(), nullptr, 10);
 }
@@ -101,8 +97,7 @@ Exchange::Exchange(Context& context_, const httplib::Request& request_, httplib:
       response(response_),
       query(request_.target),
       reader_(reader),
-      body_state_(is_chunked(request_) || content_length(request_) > 0 ? BodyState::unread
-                                                                       : BodyState::none) {}
+      body_state_(content_length(request_) > 0 ? BodyState::unread : BodyState::none) {}
 
 std::string Exchange::content_type() const {
   std::string type = header("Content-Type");
@@ -136,17 +131,15 @@ std::string Exchange::read_body(std::size_t longest, const std::string& what) {
   });
   if (whole) body_state_ = BodyState::read;
   // httplib skips a body whose Content-Length is beyond its limit and calls that a failure: it is still in step.
-  const bool skipped = !whole && !is_chunked(request) && content_length(request) > kBodyBytes;
+  const bool skipped = !whole && content_length(request) > kBodyBytes;
   if (received > longest || skipped)
     refuse(413, "too-large",
            "The body is larger than " + std::to_string(longest) + " bytes, the most for " + what + ".");
   if (!whole) {
     response.status = -1;
-    refuse(
-        400, "body-cut-short",
-        "The body ended after " + std::to_string(received) + " bytes" +
-            (is_chunked(request) ? std::string(", in the middle of a chunk.")
-                                 : "; Content-Length says " + std::to_string(content_length(request)) + "."));
+    refuse(400, "body-cut-short",
+           "The body ended after " + std::to_string(received) + " bytes; Content-Length says " +
+               std::to_string(content_length(request)) + ".");
   }
   return body;
 }
@@ -158,18 +151,6 @@ void Exchange::discard_body() {
   std::size_t received = 0;
   if (receive([&](const char*, std::size_t count) { return (received += count) <= kBodyBytes; }))
     body_state_ = BodyState::read;
-}
-
-void check_framing(const httplib::Request& request) {
-  const std::size_t lengths = request.get_header_value_count("Content-Length");
-  const std::string length = request.get_header_value("Content-Length");
-  if (lengths > 1 || (lengths == 1 && (length.empty() || length.size() > 18 ||
-                                       !std::all_of(length.begin(), length.end(),
-                                                    [](char c) { return c >= '0' && c <= '9'; }))))
-    refuse(400, "invalid-request", "The Content-Length header must be there once and be a number of bytes.");
-  if (request.has_header("Transfer-Encoding") && (!is_chunked(request) || lengths > 0))
-    refuse(400, "invalid-request",
-           "The only Transfer-Encoding taken here is chunked, without a Content-Length.");
 }
 
 Json read_object(Exchange& exchange, const std::string& what) {
@@ -184,6 +165,8 @@ Json read_object(Exchange& exchange, const std::string& what) {
   check_charset(exchange.header("Content-Type"));
   const std::string body = exchange.read_body(kJsonBytes, what);
   const std::string_view text = skip_space(body);
+  if (text.starts_with("\xEF\xBB\xBF"))
+    refuse(400, "invalid-input", "The body begins with a byte order mark (BOM); send UTF-8 without one.");
   if (text.empty()) return Json::object();
   if (is_json || text.front() == '{' || text.front() == '[') return parse_body(body, type);
   return parse_form_object(std::string(text.substr(0, text.find_last_not_of(" \t\r\n") + 1)));

@@ -49,10 +49,6 @@ class Exchange {
   BodyState body_state_;
 };
 
-// Refuses requests whose framing would leave the connection out of step: a Content-Length that is no number or is there
-// twice, a transfer coding other than chunked.
-void check_framing(const httplib::Request& request);
-
 // The body of a JSON object or a form, as an object; no body is {}. A form's values become numbers where they read as
 // numbers, and strings otherwise; an empty value is null. `what` names the thing in messages ("a job").
 Json read_object(Exchange& exchange, const std::string& what);

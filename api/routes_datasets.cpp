@@ -1,5 +1,3 @@
-#include <charconv>
-
 #include "api/accept.h"
 #include "api/context.h"
 #include "api/json_codec.h"
@@ -106,12 +104,12 @@ Digit find_digit(Exchange& exchange, std::string& extension) {
   const std::size_t dot = file.find('.');
   const std::string number = file.substr(0, dot);
   extension = dot == std::string::npos ? "" : file.substr(dot + 1);
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), digit.index);
-  if (error != std::errc() || end != number.data() + number.size() || digit.index < 0 ||
-      digit.index >= digit.split().count())
+  const auto index = parse_whole(number, 0, digit.split().count() - 1);
+  if (!index)
     refuse(404, "not-found",
            "The split has images 0 to " + std::to_string(digit.split().count() - 1) + ", not " +
                number.substr(0, 40) + ".");
+  digit.index = static_cast<int>(*index);
   if (dot != std::string::npos && extension != "txt" && extension != "png")
     refuse(404, "not-found", "A digit comes as JSON, .txt and .png, not ." + extension.substr(0, 40) + ".");
   return digit;

@@ -63,7 +63,8 @@ void reply_single(Exchange& exchange, const Options& options, const PredictInput
   if (type == kText) return reply_text(exchange.response, 200, to_text(input, prediction, model.record.id));
   Json json = prediction_json(prediction, model.record.id);
   json["truth"] = input.truth ? Json(*input.truth) : Json(nullptr);
-  json["preprocessing"] = nullptr;  // raw pixels are taken as they are
+  // Raw pixels are taken as they are.
+  json["preprocessing"] = {{"inverted", false}, {"box", nullptr}, {"warnings", Json::array()}};
   json["ascii"] = options.ascii ? Json(draw(input, prediction.label)) : Json(nullptr);
   reply_json(exchange.response, 200, json);
 }

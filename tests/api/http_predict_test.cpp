@@ -40,7 +40,8 @@ TEST_CASE("one digit by every way in has one answer") {
   CHECK(from_dataset["truth"] == 2);
   CHECK(from_dataset["model_id"] == id);
   CHECK(from_dataset["ascii"].is_null());
-  CHECK(from_dataset["preprocessing"].is_null());
+  CHECK(from_dataset["preprocessing"] ==
+        TestJson{{"inverted", false}, {"box", nullptr}, {"warnings", TestJson::array()}});
   REQUIRE(from_dataset["scores"].size() == 10);
   for (std::size_t i = 0; i < 10; ++i) CHECK(from_dataset["scores"][i].get<float>() == direct.scores[i]);
   CHECK(from_dataset["margin"].get<float>() == direct.margin);

@@ -28,6 +28,8 @@ void RawClient::close() {
   socket_ = -1;
 }
 
+void RawClient::shut_sending() { ::shutdown(socket_, SHUT_WR); }
+
 bool RawClient::send(const std::string& bytes) {
   std::size_t sent = 0;
   while (sent < bytes.size()) {

@@ -15,6 +15,7 @@ class RawClient {
 
   bool send(const std::string& bytes);
   void close();
+  void shut_sending();
   // Reads until `end` is in what was received so far, the peer closes, or time is up; gives all received so far.
   const std::string& read_until(const std::string& end,
                                 std::chrono::milliseconds patience = std::chrono::seconds(20));
