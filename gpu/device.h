@@ -38,6 +38,8 @@ struct DeviceInfo {
   int wavefront = 1;               // lanes that run in step; for the CPU, floats in a vector
   int compute_units = 1;           // for the CPU, threads
   std::uint64_t memory_bytes = 0;  // in all
+  // What DeviceOptions::kernel may force, "residual=1-plain" …; none for the CPU.
+  std::vector<std::string> kernels = {};
 };
 
 // A point in the stream's time. Made by Device::record; plain, copyable, valid while the Device lives.

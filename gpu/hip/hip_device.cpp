@@ -7,6 +7,7 @@
 #include "gpu/hip/device_memory.h"
 #include "gpu/hip/hip_ops.h"
 #include "gpu/hip/open_device.h"
+#include "gpu/kernels/variants.h"
 #include "gpu/platform/driver.h"
 
 namespace mnistd::gpu::hip {
@@ -43,6 +44,7 @@ DeviceInfo info_of(const hipDeviceProp_t& device) {
   info.wavefront = device.warpSize;
   info.compute_units = device.multiProcessorCount;
   info.memory_bytes = device.totalGlobalMem;
+  info.kernels = kernels::forcible_variants({info.architecture, info.wavefront});
   return info;
 }
 

@@ -57,6 +57,18 @@ Choice choose_variants(const Setting& setting, std::string_view forced) {
           pick(gradient_variants(), "gradient", setting, gradient)};
 }
 
+std::vector<std::string> forcible_variants(const Setting& setting) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& operation, const auto& variants) {
+    for (const auto& variant : variants) {
+      if (variant.applies(setting)) names.push_back(operation + "=" + variant.name);
+    }
+  };
+  add("residual", kResidualVariants);
+  add("gradient", kGradientVariants);
+  return names;
+}
+
 int chunks_of(int images) { return (images - 1) / kChunkImages + 1; }
 
 WorkspaceSizes workspace_sizes(int images) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "gpu/kernels/kernels.h"
 
@@ -40,5 +42,8 @@ struct Choice {
 // `forced`: empty, or "residual=1-plain", "gradient=2-tiled", or both with a comma between. Throws DeviceError for an
 // operation or variant that is not there, or that does not apply, naming those that do.
 Choice choose_variants(const Setting& setting, std::string_view forced);
+
+// All that can be forced: "residual=1-plain" ….
+std::vector<std::string> forcible_variants(const Setting& setting);
 
 }  // namespace mnistd::gpu::kernels

@@ -24,6 +24,7 @@ Usage: mnistd COMMAND [arguments]
   serve                                         the daemon: HTTP API and dashboard
   train DATASET_DIR [iterations] [learning_rate]  one run without the daemon
   show  DATASET_DIR [split] [index]             one digit in ASCII
+  selftest                                      device, arch, every operation against the reference, on one page
 
 mnistd COMMAND --help tells more; mnistd --version prints the version.
 )";
@@ -44,7 +45,8 @@ std::string check_host(const std::string& text) {
 }
 
 void add_device_options(CLI::App& app, gpu::DeviceOptions& device) {
-  app.add_option("--backend", device.backend, "Device to train on: auto (a GPU where there is one), cpu, hip")
+  app.add_option("--backend", device.backend,
+                 "Device to compute on: auto (a GPU where there is one), cpu, hip")
       ->transform(read_backend)
       ->option_text("auto|cpu|hip");
   app.add_option("--device", device.index, "Which of the backend's devices (default: the first usable)")
@@ -192,11 +194,25 @@ int show(const std::vector<std::string>& arguments) {
   return run_show(options);
 }
 
+int selftest(const std::vector<std::string>& arguments) {
+  SelftestOptions options;
+  CLI::App app(
+      "One page on whether a device computes what it should, made to be pasted into an issue: what it is,\n"
+      "every operation against the CPU's reference, ten training iterations against float64.\n"
+      "Exit code 1 if anything is off.",
+      "mnistd selftest");
+  add_device_options(app, options.device);
+  app.add_flag("--quick", options.quick, "Small sizes only, and no times");
+  if (const auto code = parse(app, arguments)) return *code;
+  return run_selftest(options);
+}
+
 struct Command {
   std::string_view name;
   int (*run)(const std::vector<std::string>& arguments);
 };
-constexpr std::array kCommands = {Command{"serve", serve}, Command{"train", train}, Command{"show", show}};
+constexpr std::array kCommands = {Command{"serve", serve}, Command{"train", train}, Command{"show", show},
+                                  Command{"selftest", selftest}};
 
 }  // namespace
 

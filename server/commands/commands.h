@@ -29,6 +29,13 @@ struct TrainOptions {
 };
 int run_train(const TrainOptions& options);
 
+struct SelftestOptions {
+  gpu::DeviceOptions device;
+  bool quick = false;  // small sizes only, no times
+};
+// 0 if every operation and the training are right.
+int run_selftest(const SelftestOptions& options);
+
 struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8906;  // 0: a free one
