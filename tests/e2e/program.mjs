@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const binary = process.env.MNISTD_BINARY ?? join(root, 'build/release/mnistd');
+// A program that lies beside it, such as mnistd_emulated.
+export const besides = (name) => join(dirname(binary), name);
+export const emulated = process.env.MNISTD_EMULATED ?? besides('mnistd_emulated');
 export const mnist = process.env.MNISTD_MNIST ?? join(root, 'data/mnist');
 export const reference = join(root, 'tests/reference');
 
@@ -29,9 +32,9 @@ export async function until(what, probe, seconds = 60) {
   }
 }
 
-// Runs to its end: {code, signal, stdout, stderr}.
+// Runs to its end: {code, signal, stdout, stderr}. options: of spawn, with `program`, `input` and `seconds`.
 export function run(args, options = {}) {
-  const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options });
+  const child = spawn(options.program ?? binary, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options });
   const out = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) child[name].on('data', (bytes) => (out[name] += bytes));
   child.stdin.end(options.input ?? '');
@@ -43,16 +46,15 @@ export function run(args, options = {}) {
 }
 
 export class Daemon {
-  // Listens when this resolves. `args` are more flags of serve.
-  static async start(context, args = [], dataDir = temporaryDirectory(context)) {
+  // Listens when this resolves. `args` are more flags of serve; without a dataset among them it is MNIST.
+  static async start(context, args = [], dataDir = temporaryDirectory(context), program = binary) {
     const daemon = new Daemon();
     daemon.dataDir = dataDir;
     const portFile = join(dataDir, `port-${Date.now()}-${Math.random()}`);
-    daemon.child = spawn(
-      binary,
-      ['serve', '--port', '0', '--port-file', portFile, '--data-dir', dataDir, '--dataset', `mnist=${mnist}`, ...args],
-      { stdio: ['ignore', 'ignore', 'pipe'] },
-    );
+    const dataset = args.includes('--dataset') ? [] : ['--dataset', `mnist=${mnist}`];
+    daemon.child = spawn(program, ['serve', '--port', '0', '--port-file', portFile, '--data-dir', dataDir, ...dataset, ...args], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     daemon.log = '';
     daemon.child.stderr.on('data', (bytes) => (daemon.log += bytes));
     daemon.exit = new Promise((done) => daemon.child.on('close', (code, signal) => done({ code, signal })));

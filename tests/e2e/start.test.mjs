@@ -113,6 +113,8 @@ test('wrong usage is exit code 2 and says what is wrong', async (t) => {
     [['train', mnist, '10', '-1'], /learning_rate|-1/],
     [['show', mnist, 'tset'], /split/],
     [['show', mnist, 'test', '10000'], /10000/],
+    [['selftest', '--backend', 'cuda'], /backend/],
+    [['selftest', '--device', '-1'], /device/],
   ];
   for (const [args, pattern] of cases) {
     const { code, stderr } = await run(args, { cwd: temporaryDirectory(t) });
@@ -121,8 +123,8 @@ test('wrong usage is exit code 2 and says what is wrong', async (t) => {
   }
   const hip = await run(['serve', '--backend', 'hip', '--port', '0', '--data-dir', temporaryDirectory(t), '--dataset', `mnist=${mnist}`]);
   assert.equal(hip.code, 1);
-  assert.match(hip.stderr, /HIP/);
-  for (const args of [['--help'], ['--version'], ['serve', '--help'], ['train', '--help'], ['show', '--help']]) {
+  assert.match(hip.stderr, /HIP|kfd|driver/);
+  for (const args of [['--help'], ['--version'], ['serve', '--help'], ['train', '--help'], ['show', '--help'], ['selftest', '--help']]) {
     const { code, stdout } = await run(args);
     assert.equal(code, 0, args.join(' '));
     assert.match(stdout, /mnistd/);

@@ -1,0 +1,53 @@
+// What a kernel may take, and whether it keeps to it.
+//
+// No kernel may spill, use scratch memory, or hold a compare-and-swap loop, whichever compiler made it. Registers, LDS and
+// occupancy are compared with a table that holds for one major version of clang: others allocate registers in their own way.
+export const columns = ['kernel', 'vgprs', 'lds_bytes', 'occupancy'];
+
+export const line = (kernel) => columns.map((column) => kernel[column]).join(',');
+
+// A table: "# clang 15", a head, a line a kernel. Names may hold commas, figures do not.
+export function readTable(text) {
+  const lines = text.split('\n').filter((row) => row.trim() !== '');
+  const clang = Number(/^# clang (\d+)/.exec(lines[0] ?? '')?.[1]);
+  if (!clang || lines[1] !== columns.join(',')) {
+    throw new Error(`the table opens with "# clang 15" and "${columns.join(',')}", not with "${lines.slice(0, 2).join('" and "')}"`);
+  }
+  const rows = lines.slice(2).map((row) => {
+    const found = /^(.+),(\d+),(\d+),(\d+)$/.exec(row);
+    if (!found) throw new Error(`not a line of the table: "${row}"`);
+    const [, kernel, ...figures] = found;
+    return { kernel, vgprs: Number(figures[0]), lds_bytes: Number(figures[1]), occupancy: Number(figures[2]) };
+  });
+  return { clang, rows };
+}
+
+// {problems, notes}: lines that say what is wrong, and what got better than the table has it.
+export function judge(kernels, table, clangMajor) {
+  const problems = [];
+  const notes = [];
+  const exact = clangMajor === table.clang;
+  if (!exact) notes.push(`clang ${clangMajor} is here, the table is of clang ${table.clang}: only spills, scratch and atomics are judged`);
+  for (const kernel of kernels) {
+    const where = `${kernel.source}: ${kernel.kernel}`;
+    if (kernel.spills > 0) problems.push(`${where} spills ${kernel.spills} registers`);
+    if (kernel.scratch_bytes > 0) problems.push(`${where} uses ${kernel.scratch_bytes} bytes of scratch memory a thread`);
+    if (kernel.loops.length > 0) problems.push(`${where} holds ${kernel.loops.join(', ')}: a loop, as gfx906 makes of an atomic operation on floats`);
+    const row = table.rows.find((candidate) => candidate.kernel === kernel.kernel);
+    if (!row) {
+      problems.push(`${where} has no line in the table; if all is well with it, add:\n${line(kernel)}`);
+      continue;
+    }
+    if (!exact) continue;
+    for (const [figure, sign] of [['vgprs', 1], ['lds_bytes', 1], ['occupancy', -1]]) {
+      const change = sign * (kernel[figure] - row[figure]);
+      const found = `${where}: ${figure} ${kernel[figure]}, the table has ${row[figure]}`;
+      if (change > 0) problems.push(`${found}; if that is meant, change its line to:\n${line(kernel)}`);
+      if (change < 0) notes.push(`${found}: better; change its line to:\n${line(kernel)}`);
+    }
+  }
+  for (const row of table.rows) {
+    if (!kernels.some((kernel) => kernel.kernel === row.kernel)) problems.push(`the table has ${row.kernel}, which no source has`);
+  }
+  return { problems, notes };
+}

@@ -1,0 +1,58 @@
+// Kernels that the gate must not let pass, each for one reason, and two that it must.
+#include <hip/hip_runtime.h>
+
+namespace planted {
+
+// A block of 1,024 threads leaves a thread 64 registers; 96 values in flight need more.
+__global__ __launch_bounds__(1024) void spills_kernel(const float* in, float* out, int n) {
+  float values[96];
+#pragma unroll
+  for (int i = 0; i < 96; ++i) values[i] = in[threadIdx.x + i * n];
+  for (int k = 0; k < n; ++k) {
+#pragma unroll
+    for (int i = 0; i < 96; ++i) values[i] = fmaf(values[i], values[(i + 7) % 96], values[(i * 5) % 96]);
+  }
+#pragma unroll
+  for (int i = 0; i < 96; ++i) out[threadIdx.x + i * n] = values[i];
+}
+
+// An index that is known only when it runs keeps the array out of registers.
+__global__ __launch_bounds__(64) void scratch_kernel(const int* in, float* out) {
+  float values[64] = {};
+  for (int i = 0; i < 64; ++i) values[in[i] & 63] += 1.0f;
+  for (int i = 0; i < 64; ++i) out[i] = values[in[64 + i] & 63];
+}
+
+// gfx906 adds no floats in memory: this is a loop around compare and swap.
+__global__ __launch_bounds__(64) void float_atomic_kernel(const float* in, float* sum) {
+  atomicAdd(sum, in[threadIdx.x]);
+}
+
+__global__ __launch_bounds__(64) void double_atomic_kernel(const double* in, double* sum) {
+  atomicAdd(sum, in[threadIdx.x]);
+}
+
+__global__ __launch_bounds__(64) void integer_atomic_kernel(const unsigned* in, unsigned* sum) {
+  atomicAdd(sum, in[threadIdx.x]);
+}
+
+// Registers, LDS and a template's arguments for the table to hold.
+template <int rows, int columns>
+__global__ __launch_bounds__(64) void wide_kernel(const float* in, float* out) {
+  __shared__ float tile[rows * columns];
+  float values[rows];
+#pragma unroll
+  for (int i = 0; i < rows; ++i) values[i] = in[threadIdx.x + i * columns];
+  tile[threadIdx.x] = values[0];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+#pragma unroll
+    for (int k = 0; k < rows; ++k) values[i] = fmaf(values[i], values[k], tile[threadIdx.x ^ i]);
+  }
+#pragma unroll
+  for (int i = 0; i < rows; ++i) out[threadIdx.x + i * columns] = values[i];
+}
+template __global__ void wide_kernel<40, 64>(const float* in, float* out);
+
+}  // namespace planted
