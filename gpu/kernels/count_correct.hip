@@ -4,7 +4,7 @@
 //            block adds its count to the total by one integer atomic: exact in any order, unlike a sum of floats.
 //            gfx906, hipcc 5.2.3: 66 VGPRs, 3 waves a SIMD, nothing spilt
 // Assumes    pixels aligned to 4 bytes
-// Measured   not yet
+// Measured   H200: 0.076 ms at 60,000 images; gfx906: not run (2026-11-30)
 #include "gpu/kernels/block_sum.h"
 #include "gpu/kernels/forward_tile.h"
 #include "gpu/kernels/kernels.h"

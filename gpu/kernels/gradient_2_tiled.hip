@@ -14,7 +14,7 @@
 //   The bias has blocks of its own, which add up residuals: thread t those of class t mod 10, in 22 slices.
 //   gfx906, hipcc 5.2.3: 72 VGPRs, 3 waves a SIMD, nothing spilt; sm_90a, CUDA 13.0: 74 registers
 // Assumes    pixels aligned to 4 bytes
-// Measured   not yet
+// Measured   H200: 0.064 ms with its reduction at 60,000 images, 22 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
 // Versus the previous variant: one idea, a thread takes a word, four pixels, in place of a byte, and shares the residuals
 //   through LDS: 11 loads for 40 multiplications in place of 11 for 10. The price: of the last wavefront of 64, half of the
 //   lanes are idle.
