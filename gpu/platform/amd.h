@@ -9,24 +9,13 @@
 #include <hip/hip_runtime_api.h>
 #endif
 
+#include "gpu/platform/shared_array.h"
+
 namespace mnistd::gpu::platform {
 
 inline constexpr int kSmallestWavefront = 32;  // 64 on GCN and CDNA, 32 on RDNA
 
 #if defined(__HIP__)
-
-template <class T, int... kExtents>
-struct SharedArray;
-template <class T>
-struct SharedArray<T> {
-  using Type = T;
-};
-template <class T, int kFirst, int... kRest>
-struct SharedArray<T, kFirst, kRest...> {
-  using Type = typename SharedArray<T, kRest...>::Type[kFirst];
-};
-template <class T, int... kExtents>
-using Shared = typename SharedArray<T, kExtents...>::Type;
 
 __device__ inline int wavefront_size() { return warpSize; }
 

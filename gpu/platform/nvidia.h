@@ -9,6 +9,8 @@
 
 #include <cuda_runtime.h>
 
+#include "gpu/platform/shared_array.h"
+
 using hipError_t = cudaError_t;
 using hipStream_t = cudaStream_t;
 using hipEvent_t = cudaEvent_t;
@@ -121,19 +123,6 @@ __device__ inline unsigned long long __ballot(bool predicate) {
 }
 
 namespace mnistd::gpu::platform {
-
-template <class T, int... kExtents>
-struct SharedArray;
-template <class T>
-struct SharedArray<T> {
-  using Type = T;
-};
-template <class T, int kFirst, int... kRest>
-struct SharedArray<T, kFirst, kRest...> {
-  using Type = typename SharedArray<T, kRest...>::Type[kFirst];
-};
-template <class T, int... kExtents>
-using Shared = typename SharedArray<T, kExtents...>::Type;
 
 __device__ inline int wavefront_size() { return warpSize; }
 
