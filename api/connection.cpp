@@ -43,6 +43,12 @@ int wait_for(int socket, short events, std::chrono::steady_clock::time_point dea
   }
 }
 
+std::size_t length_of_empty_lines(std::string_view bytes) {
+  std::size_t length = 0;
+  while (bytes.substr(length).starts_with("\r\n")) length += 2;
+  return length;
+}
+
 }  // namespace
 
 Connection::Connection(int socket, ConnectionTimes times) : socket_(socket), times_(times) {}
@@ -54,7 +60,8 @@ Connection::Filled Connection::fill(Clock::time_point deadline) {
     buffer_.erase(0, used_);
     used_ = 0;
   }
-  if (wait_for(socket_, POLLIN, deadline) == 0) return Filled::late;
+  // Also where bytes are always waiting: one who never stops sending is late too.
+  if (Clock::now() >= deadline || wait_for(socket_, POLLIN, deadline) == 0) return Filled::late;
   char bytes[kReadBytes];
   ssize_t count = 0;
   do count = ::recv(socket_, bytes, sizeof bytes, 0);
@@ -71,9 +78,12 @@ std::optional<RequestHead> Connection::next() {
   const Clock::time_point deadline = Clock::now() + times_.head;
   std::optional<std::size_t> end;
   for (std::size_t seen = 0;;) {
-    while (seen == 0 && buffer_.starts_with("\r\n")) buffer_.erase(0, 2);  // RFC 9112 §2.2
-    if ((end = find_head_end(buffer_, seen))) break;
-    seen = buffer_.size();
+    // Empty lines before a request are passed over (RFC 9112 §2.2), also where a packet ends within one.
+    if (seen == 0) buffer_.erase(0, length_of_empty_lines(buffer_));
+    if (buffer_ != "\r") {
+      if ((end = find_head_end(buffer_, seen))) break;
+      seen = buffer_.size();
+    }
     const Filled filled = fill(deadline);
     if (filled == Filled::bytes) continue;
     if (buffer_.empty()) return std::nullopt;
@@ -113,15 +123,21 @@ ssize_t Connection::read(char* to, std::size_t size) {
   return static_cast<ssize_t>(count);
 }
 
+// All of it or -1: httplib 0.11 does not look whether its headers went out whole. Never a send that blocks, which could wait
+// for a slow reader longer than `write`.
 ssize_t Connection::write(const char* bytes, std::size_t size) {
-  if ((wait_for(socket_, POLLOUT, Clock::now() + times_.write) & POLLOUT) != 0) {
-    ssize_t count = 0;
-    do count = ::send(socket_, bytes, size, MSG_NOSIGNAL);
-    while (count < 0 && errno == EINTR);
-    if (count >= 0) return count;
+  for (std::size_t sent = 0; sent < size;) {
+    const bool ready = (wait_for(socket_, POLLOUT, Clock::now() + times_.write) & POLLOUT) != 0;
+    const ssize_t count =
+        ready ? ::send(socket_, bytes + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
+    if (count >= 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (!ready || (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)) {
+      failed_ = true;
+      return -1;
+    }
   }
-  failed_ = true;
-  return -1;
+  return static_cast<ssize_t>(size);
 }
 
 bool Connection::is_writable() const {

@@ -13,6 +13,7 @@ namespace mnistd::api {
 namespace {
 
 constexpr std::uint64_t kUncountedBytes = 64 * 1024;
+constexpr std::chrono::milliseconds kOverflowTime{2'000};
 
 struct Peer {
   std::string address;
@@ -56,7 +57,10 @@ BodyBudget::Share::Share(BodyBudget& budget, std::uint64_t bytes) : budget_(budg
 
 bool ConnectionServer::process_and_close_socket(socket_t socket) {
   ConnectionTimes times;
-  if (ConnectionPool::is_overflow()) times.idle = std::chrono::milliseconds(2'000);
+  // What is answered there has no body: health, readiness, and that the server is full.
+  if (ConnectionPool::is_overflow()) {
+    times.idle = times.head = times.silence = times.request = kOverflowTime;
+  }
   Connection connection(socket, times);
   while (serve_one(connection)) continue;
   connection.finish();
@@ -83,11 +87,7 @@ void ConnectionServer::answer(Connection& connection, const Problem& problem) {
   bytes += "Cache-Control: no-store\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
            "\r\nContent-Type: application/problem+json\r\nDate: " + http_date() +
            "\r\nX-Content-Type-Options: nosniff\r\n\r\n" + body;
-  for (std::size_t sent = 0; sent < bytes.size();) {
-    const ssize_t count = connection.write(bytes.data() + sent, bytes.size() - sent);
-    if (count < 0) break;
-    sent += static_cast<std::size_t>(count);
-  }
+  connection.write(bytes.data(), bytes.size());
   spdlog::debug("{} a request that was refused → {}", remote_of(connection).address, problem.status);
 }
 

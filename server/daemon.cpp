@@ -102,6 +102,7 @@ JobStore::Inserted Daemon::submit(const Submission& submission) {
       return {std::move(*earlier), true};
     }
   }
+  data_dir_.check();
   if (!queue_.reserve()) {
     if (queue_.is_closed()) {
       throw Unavailable(kRetryWhenDraining_s, "the daemon is shutting down and takes no new jobs");
@@ -290,6 +291,7 @@ std::vector<std::string> Daemon::not_ready() {
   add(worker_->store_trouble());
   add(recorder_->trouble());
   try {
+    data_dir_.check();
     store_.check();
   } catch (const StoreError& error) {
     add(error.what());

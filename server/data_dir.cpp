@@ -106,6 +106,22 @@ DataDir::DataDir(std::filesystem::path path) : path_(std::move(path)) {
 // The lock goes with its descriptor. The file stays: removing it would let two daemons lock two files of one name.
 DataDir::~DataDir() { close(lock_); }
 
+void DataDir::check() const {
+  const std::filesystem::path lock = path_ / "lock", models = path_ / "models";
+  struct stat held {
+  }, named{};
+  if (fstat(lock_, &held) != 0 || stat(lock.c_str(), &named) != 0 || held.st_dev != named.st_dev ||
+      held.st_ino != named.st_ino) {
+    throw StoreError("file " + lock.string() +
+                     " was removed or replaced while the daemon runs, so that a second one " +
+                     "could start here; start this one again");
+  }
+  std::error_code error;
+  if (!std::filesystem::is_directory(models, error)) {
+    throw StoreError("directory " + models.string() + " was removed while the daemon runs; make it again");
+  }
+}
+
 std::filesystem::path DataDir::weights(const std::string& model_id) const {
   return path_ / "models" / (model_id + ".safetensors");
 }

@@ -20,6 +20,10 @@ class DataDir {
   DataDir& operator=(const DataDir&) = delete;
   ~DataDir();
 
+  // Throws StoreError where the lock or the folder of weights was taken away since: a second daemon could start here, or a
+  // model could not be stored. Any thread.
+  void check() const;
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path database() const { return path_ / "mnistd.sqlite3"; }
   std::filesystem::path weights(const std::string& model_id) const;

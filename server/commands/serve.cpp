@@ -80,9 +80,7 @@ int run_serve(const ServeOptions& options) {
   set_up_logging(options.log_level, options.log_format);
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  // A client that hung up, a file that reached its limit: errors of the write, not the end of the daemon.
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);  // a client that hung up is an error of the write, not the end of the daemon
   try {
     api::HttpOptions http_options;
     http_options.host = options.host;

@@ -1,5 +1,8 @@
 #include "api/connection.h"
 
+#include <atomic>
+#include <thread>
+
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,7 +32,17 @@ class Pair {
   void send(const std::string& bytes) {
     REQUIRE(::send(ends_[1], bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
   }
+  void try_send(const std::string& bytes) {
+    ::send(ends_[1], bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
   void end() { ::shutdown(ends_[1], SHUT_WR); }
+  // What the other end has been sent, at most `size` bytes of it.
+  std::string receive(std::size_t size) {
+    std::string bytes(size, '\0');
+    const ssize_t count = ::recv(ends_[1], bytes.data(), size, 0);
+    bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return bytes;
+  }
   // What httplib would get if it read to the end.
   std::string read_request() {
     std::string bytes;
@@ -72,6 +85,60 @@ TEST_CASE("requests sent together are read apart, each to its last byte") {
   pair.end();
   CHECK(pair.read_request() == kPost + "GET");
   CHECK_FALSE(pair.connection().is_in_step());
+}
+
+TEST_CASE("empty lines before a request are passed over, wherever a packet ends, but not for ever") {
+  Pair pair;
+  std::thread sender([&] {
+    for (const char* part : {"\r", "\n\r\n\r", "\nGET / HTTP/1.1\r\nhost: x\r\n\r\n"}) {
+      pair.send(part);
+      std::this_thread::sleep_for(20ms);
+    }
+  });
+  CHECK(status_of_next(pair.connection()) == 200);
+  sender.join();
+  CHECK(pair.read_request() == kGet);
+
+  ConnectionTimes times;
+  times.head = 200ms;
+  Pair flooded(times);
+  std::atomic<bool> done{false};
+  std::thread flood([&] {
+    std::string lines;
+    for (int i = 0; i < 4096; ++i) lines += "\r\n";
+    while (!done) flooded.try_send(lines);
+  });
+  const Clock::time_point before = Clock::now();
+  CHECK(status_of_next(flooded.connection()) != 200);
+  CHECK(Clock::now() - before < 5s);
+  done = true;
+  flood.join();
+}
+
+TEST_CASE("an answer goes out whole to a slow reader; one that never reads is given up") {
+  ConnectionTimes times;
+  times.write = 200ms;
+  std::string answer(4'000'000, ' ');  // more than the kernel takes at once
+  for (std::size_t i = 0; i < answer.size(); ++i) answer[i] = static_cast<char>('a' + i % 23);
+
+  Pair slow(times);
+  std::string received;
+  std::thread reader([&] {
+    while (received.size() < answer.size()) {
+      received += slow.receive(100'000);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  CHECK(slow.connection().write(answer.data(), answer.size()) == static_cast<ssize_t>(answer.size()));
+  reader.join();
+  CHECK((received == answer));
+
+  Pair silent(times);
+  const Clock::time_point before = Clock::now();
+  CHECK(silent.connection().write(answer.data(), answer.size()) == -1);
+  CHECK(Clock::now() - before >= 200ms);
+  CHECK(Clock::now() - before < 5s);
+  CHECK_FALSE(silent.connection().is_in_step());
 }
 
 TEST_CASE("a head byte by byte, a peer that says nothing, one that ends in the middle") {

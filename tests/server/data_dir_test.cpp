@@ -32,6 +32,27 @@ TEST_CASE("a second daemon is refused with the holder's process id, and let in w
   DataDir again(path);
 }
 
+TEST_CASE("a lock or a folder that is taken away is told, and is right again when it is back") {
+  TemporaryDirectory directory;
+  const auto path = directory.path() / "data";
+  DataDir data(path);
+  data.check();
+  std::filesystem::rename(path / "lock", path / "elsewhere");
+  CHECK(message_of<StoreError>([&] {
+          data.check();
+        }).starts_with("file " + (path / "lock").string() + " was removed"));
+  std::ofstream(path / "lock") << "another file of that name";
+  CHECK(message_of<StoreError>([&] {
+          data.check();
+        }).starts_with("file " + (path / "lock").string() + " was removed"));
+  std::filesystem::rename(path / "elsewhere", path / "lock");
+  data.check();
+  std::filesystem::remove_all(path / "models");
+  CHECK(message_of<StoreError>([&] { data.check(); }).starts_with("directory " + (path / "models").string()));
+  std::filesystem::create_directory(path / "models");
+  data.check();
+}
+
 TEST_CASE("the lock goes with a process that is killed") {
   TemporaryDirectory directory;
   const auto path = directory.path() / "data";
