@@ -1,4 +1,4 @@
-// HTTP over a Daemon: the routes of API.md. Knows sockets and JSON; decides nothing about jobs.
+// HTTP over a Daemon: the routes of REFERENCE.md. Knows sockets and JSON; decides nothing about jobs.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The body of POST /v1/jobs, checked against the table of API.md.
+// The body of POST /v1/jobs, checked against the table of REFERENCE.md.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The daemon's values as JSON, in the order in which API.md writes the keys. Numbers that are not finite become null.
+// The daemon's values as JSON, in the order in which the keys are documented and tested. Numbers that are not finite become null.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -74,8 +74,8 @@ void Daemon::take_up_earlier_jobs() {
   const std::vector<std::string> queued = store_.queued_ids();
   for (const std::string& id : queued) queue_.restore(id);
   if (!queued.empty()) {
-    spdlog::info("{} jobs of an earlier run are queued, {} of them interrupted", queued.size(),
-                 interrupted.size());
+    spdlog::info("jobs of an earlier run: {} queued, of which {} had been running when it was killed",
+                 queued.size(), interrupted.size());
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace mnistd::api {
 
-TEST_CASE("a job has API.md's keys in API.md's order") {
+TEST_CASE("a job has the contract's keys in the contract's order") {
   server::Job job;
   job.id = "01abc";
   job.created_at = server::Time(std::chrono::milliseconds(1'796'026'500'007));

@@ -21,7 +21,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("every value has its character of the ramp") {
-  // The definition of API.md, written out in whole numbers.
+  // The definition of the picture, written out in whole numbers.
   const std::string ramp = "$@B%8&WM#*oahkbdpqwmZO0QLCJUYXzcvunxrjft/\\|()1{}[]?-_+~<>i!lI;:,\"^`'. ";
   REQUIRE(ramp.size() == 70);
   std::vector<std::uint8_t> pixels(784);
