@@ -74,7 +74,7 @@ void Daemon::take_up_earlier_jobs() {
   const std::vector<std::string> queued = store_.queued_ids();
   for (const std::string& id : queued) queue_.restore(id);
   if (!queued.empty()) {
-    spdlog::info("jobs of an earlier run: {} queued, of which {} had been running when it was killed",
+    spdlog::info("jobs of an earlier run: {} queued, {} of them were running when it was killed",
                  queued.size(), interrupted.size());
   }
 }
