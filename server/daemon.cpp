@@ -291,8 +291,8 @@ std::vector<std::string> Daemon::not_ready() {
   add(worker_->store_trouble());
   add(recorder_->trouble());
   try {
-    data_dir_.check();
     store_.check();
+    data_dir_.check();  // where both are gone, the store says it
   } catch (const StoreError& error) {
     add(error.what());
   }
