@@ -32,6 +32,17 @@ struct PassStatistics {
   std::uint32_t padding = 0;
 };
 
+// Rows of a GramSystem are padded to whole vectors of any device.
+inline constexpr int kGramStride = 800;  // floats
+
+// The normal equations of least squares, over n: all that gradient descent needs to know of the images. A plain view of
+// device memory, aligned to 64 bytes.
+struct GramSystem {
+  const float* products = nullptr;    // XᵀX/n, 785 rows of kGramStride floats, the last 15 of each row zero
+  const float* class_sums = nullptr;  // YX/n, 10 rows of kGramStride floats, the last 15 of each row zero
+  int images = 0;                     // n ≥ 1
+};
+
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -52,6 +63,20 @@ class Ops {
 
   // W ← W − rate · gradient.
   virtual void step(float* weights, const float* gradient, float rate) = 0;
+
+  // `count` iterations of gradient descent, each loss_and_gradient and then step; statistics[k] is of the weights before the
+  // k-th of them. count ≥ 1.
+  virtual void descend(const LabelledImages& images, float* weights, float rate, int count,
+                       PassStatistics* statistics) = 0;
+
+  // Exact sums over the images, with bytes for pixels and 1 for the bias, x[784] = 1:
+  // products[a][b] = Σ x[a]·x[b], 785×785, both triangles; class_sums[c][a] = Σ x[a] over images labelled c, 10×785.
+  virtual void gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) = 0;
+
+  // `count` iterations of the same descent by the normal equations: W ← W − 2·rate·(W G − C), G and C as in GramSystem.
+  // statistics[k]: squared_residual = n·(⟨W, W G⟩ − 2⟨W, C⟩ + 1) of the weights before the k-th; correct is not known: 0.
+  virtual void gram_descend(const GramSystem& system, float* weights, float rate, int count,
+                            PassStatistics* statistics) = 0;
 
   // scores = W Xᵀ stored image-major (n×10); labels are not read.
   virtual void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) = 0;

@@ -6,19 +6,15 @@ namespace {
 class GemmSolver final : public Solver {
  public:
   GemmSolver(gpu::Device& device, const gpu::LabelledImages& images)
-      : ops_(device.ops()), images_(images), gradient_(device, gpu::kWeights) {}
+      : ops_(device.ops()), images_(images) {}
 
   void iterate(float* weights, float learning_rate, int count, gpu::PassStatistics* statistics) override {
-    for (int i = 0; i < count; ++i) {
-      ops_.loss_and_gradient(images_, weights, gradient_.data(), statistics + i);
-      ops_.step(weights, gradient_.data(), learning_rate);
-    }
+    ops_.descend(images_, weights, learning_rate, count, statistics);
   }
 
  private:
   gpu::Ops& ops_;
   gpu::LabelledImages images_;
-  gpu::Buffer<float> gradient_;
 };
 
 }  // namespace

@@ -87,6 +87,57 @@ void ReferenceOps::step(float* weights, const float* gradient, float rate) {
   }
 }
 
+void ReferenceOps::descend(const LabelledImages& images, float* weights, float rate, int count,
+                           PassStatistics* statistics) {
+  AlignedArray<float> gradient(kWeights);
+  for (int k = 0; k < count; ++k) {
+    loss_and_gradient(images, weights, gradient.data(), statistics + k);
+    step(weights, gradient.data(), rate);
+  }
+}
+
+void ReferenceOps::gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) {
+  require_images(images.count);
+  std::fill_n(products, kFeatures * kFeatures, 0);
+  std::fill_n(class_sums, kClasses * kFeatures, 0);
+  std::uint8_t x[kFeatures];
+  x[kPixels] = 1;
+  for (int i = 0; i < images.count; ++i) {
+    std::copy_n(images.pixels + std::size_t{kPixels} * i, kPixels, x);
+    for (int a = 0; a < kFeatures; ++a) {
+      if (x[a] == 0) continue;
+      for (int b = 0; b < kFeatures; ++b) products[kFeatures * a + b] += std::uint64_t{x[a]} * x[b];
+      class_sums[kFeatures * images.labels[i] + a] += x[a];
+    }
+  }
+}
+
+void ReferenceOps::gram_descend(const GramSystem& system, float* weights, float rate, int count,
+                                PassStatistics* statistics) {
+  require_images(system.images);
+  AlignedArray<double> memory(kWeights);
+  double* change = memory.data();  // W G − C
+  for (int k = 0; k < count; ++k) {
+    double loss = 1;
+    for (int c = 0; c < kClasses; ++c) {
+      const float* w = weights + kFeatures * c;
+      for (int b = 0; b < kFeatures; ++b) {
+        double sum = 0;
+        for (int a = 0; a < kFeatures; ++a) {
+          sum += static_cast<double>(w[a]) * system.products[kGramStride * a + b];
+        }
+        const double target = system.class_sums[kGramStride * c + b];
+        change[kFeatures * c + b] = sum - target;
+        loss += w[b] * (sum - 2 * target);
+      }
+    }
+    statistics[k] = {loss * system.images, 0, 0};
+    for (int i = 0; i < kWeights; ++i) {
+      weights[i] = static_cast<float>(weights[i] - 2.0 * static_cast<double>(rate) * change[i]);
+    }
+  }
+}
+
 void ReferenceOps::scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) {
   require_images(count);
   for (int i = 0; i < count; ++i) {

@@ -23,6 +23,11 @@ class ReferenceOps : public Ops {
   void loss_and_gradient(const LabelledImages& images, const float* weights, float* gradient,
                          PassStatistics* statistics) override;
   void step(float* weights, const float* gradient, float rate) override;
+  void descend(const LabelledImages& images, float* weights, float rate, int count,
+               PassStatistics* statistics) override;
+  void gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) override;
+  void gram_descend(const GramSystem& system, float* weights, float rate, int count,
+                    PassStatistics* statistics) override;
   void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override;
   void count_correct(const LabelledImages& images, const float* weights, std::uint32_t* correct) override;
 };

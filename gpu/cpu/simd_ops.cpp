@@ -153,6 +153,24 @@ void SimdOps::loss_and_gradient(const LabelledImages& images, const float* weigh
   collect_gradient(chunks, images.count, gradient);
 }
 
+void SimdOps::descend(const LabelledImages& images, float* weights, float rate, int count,
+                      PassStatistics* statistics) {
+  if (gradient_.size() == 0) gradient_ = AlignedArray<float>(kWeights);
+  for (int k = 0; k < count; ++k) {
+    loss_and_gradient(images, weights, gradient_.data(), statistics + k);
+    step(weights, gradient_.data(), rate);
+  }
+}
+
+void SimdOps::gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) {
+  plain_.gram(images, products, class_sums);
+}
+
+void SimdOps::gram_descend(const GramSystem& system, float* weights, float rate, int count,
+                           PassStatistics* statistics) {
+  plain_.gram_descend(system, weights, rate, count, statistics);
+}
+
 void SimdOps::scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) {
   require_images(count);
   pack(weights);

@@ -69,6 +69,32 @@ void HipOps::step(float* weights, const float* gradient, float rate) {
   kernels::step(stream_, weights, gradient, rate);
 }
 
+void HipOps::descend(const LabelledImages& images, float* weights, float rate, int count,
+                     PassStatistics* statistics) {
+  float* gradient = grown(gradient_, kWeights);
+  for (int k = 0; k < count; ++k) {
+    loss_and_gradient(images, weights, gradient, statistics + k);
+    step(weights, gradient, rate);
+  }
+}
+
+void HipOps::gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) {
+  require(images.pixels, images.count);
+  kernels::gram_1_plain(stream_, images, products, class_sums);
+}
+
+void HipOps::gram_descend(const GramSystem& system, float* weights, float rate, int count,
+                          PassStatistics* statistics) {
+  float* next = grown(next_weights_, kWeights);
+  PassStatistics* block_statistics = grown(block_statistics_, kernels::kGramStepBlocks);
+  for (int k = 0; k < count; ++k) {
+    kernels::gram_step_1_plain(stream_, system, weights, rate, next, block_statistics);
+    kernels::reduce_gram_statistics(stream_, system, block_statistics, statistics + k);
+    MNISTD_HIP_CHECK(
+        hipMemcpyAsync(weights, next, kWeights * sizeof(float), hipMemcpyDeviceToDevice, stream_));
+  }
+}
+
 void HipOps::scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) {
   require(pixels, count);
   kernels::scores(stream_, pixels, count, weights, scores);

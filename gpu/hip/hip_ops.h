@@ -23,6 +23,11 @@ class HipOps final : public Ops {
   void loss_and_gradient(const LabelledImages& images, const float* weights, float* gradient,
                          PassStatistics* statistics) override;
   void step(float* weights, const float* gradient, float rate) override;
+  void descend(const LabelledImages& images, float* weights, float rate, int count,
+               PassStatistics* statistics) override;
+  void gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) override;
+  void gram_descend(const GramSystem& system, float* weights, float rate, int count,
+                    PassStatistics* statistics) override;
   void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override;
   void count_correct(const LabelledImages& images, const float* weights, std::uint32_t* correct) override;
 
@@ -35,6 +40,8 @@ class HipOps final : public Ops {
 
   hipStream_t stream_;
   kernels::Choice choice_;
+  DeviceArray<float> gradient_;      // of descend
+  DeviceArray<float> next_weights_;  // of gram_descend
   DeviceArray<float> residual_;
   DeviceArray<float> partial_gradients_;
   DeviceArray<PassStatistics> block_statistics_;

@@ -56,6 +56,19 @@ void reduce_gradient(hipStream_t stream, const float* partial_gradients, int ima
 // W ← W − rate · gradient, rounded once.
 void step(hipStream_t stream, float* weights, const float* gradient, float rate);
 
+// products and class_sums as Ops::gram has them.
+void gram_1_plain(hipStream_t stream, const LabelledImages& images, std::uint64_t* products,
+                  std::uint64_t* class_sums);
+
+// next = W − 2·rate·(W G − C); each block's share of ⟨W, W G⟩ − 2⟨W, C⟩ to block_statistics[0 .. kGramStepBlocks).
+inline constexpr int kGramStepBlocks = 25;
+void gram_step_1_plain(hipStream_t stream, const GramSystem& system, const float* weights, float rate,
+                       float* next, PassStatistics* block_statistics);
+
+// statistics = {n·(the sum of those of gram_step's blocks + 1), 0}.
+void reduce_gram_statistics(hipStream_t stream, const GramSystem& system,
+                            const PassStatistics* block_statistics, PassStatistics* statistics);
+
 // scores = W Xᵀ, n×10.
 void scores(hipStream_t stream, const std::uint8_t* pixels, int images, const float* weights, float* scores);
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gpu/device.h"
 #include "gpu/hip/open_device.h"
@@ -69,6 +70,24 @@ class FaultyDevice final : public Device, private Ops {
   }
   void step(float* weights, const float* gradient, float rate) override {
     inner_->ops().step(weights, gradient, faulty("step") ? 1.001f * rate : rate);
+  }
+  void descend(const LabelledImages& images, float* weights, float rate, int count,
+               PassStatistics* statistics) override {
+    std::vector<float> slope(kWeights);
+    for (int k = 0; k < count; ++k) {
+      loss_and_gradient(images, weights, slope.data(), statistics + k);
+      step(weights, slope.data(), rate);
+    }
+  }
+  void gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) override {
+    inner_->ops().gram(images, products, class_sums);
+    if (faulty("gram", images.count)) ++products[kFeatures * kFeatures - 1];
+    if (faulty("class_sums", images.count)) ++class_sums[kWeights - 1];
+  }
+  void gram_descend(const GramSystem& system, float* weights, float rate, int count,
+                    PassStatistics* statistics) override {
+    inner_->ops().gram_descend(system, weights, rate, count, statistics);
+    if (faulty("gram_descend")) weights[0] += 0.001f;
   }
   void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override {
     inner_->ops().scores(pixels, count, weights, scores);

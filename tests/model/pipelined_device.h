@@ -62,9 +62,22 @@ class PipelinedDevice final : public gpu::Device, private gpu::Ops {
     inner_->ops().loss_and_gradient(images, weights, gradient, statistics);
   }
   void step(float* weights, const float* gradient, float rate) override {
-    ++updates_;
-    most_ = std::max(most_, ++queued_);
     inner_->ops().step(weights, gradient, rate);
+  }
+  void descend(const gpu::LabelledImages& images, float* weights, float rate, int count,
+               gpu::PassStatistics* statistics) override {
+    updates_ += count;
+    most_ = std::max(most_, queued_ += count);
+    inner_->ops().descend(images, weights, rate, count, statistics);
+  }
+  void gram(const gpu::LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) override {
+    inner_->ops().gram(images, products, class_sums);
+  }
+  void gram_descend(const gpu::GramSystem& system, float* weights, float rate, int count,
+                    gpu::PassStatistics* statistics) override {
+    updates_ += count;
+    most_ = std::max(most_, queued_ += count);
+    inner_->ops().gram_descend(system, weights, rate, count, statistics);
   }
   void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override {
     inner_->ops().scores(pixels, count, weights, scores);
