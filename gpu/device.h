@@ -38,8 +38,17 @@ struct DeviceInfo {
   int wavefront = 1;               // lanes that run in step; for the CPU, floats in a vector
   int compute_units = 1;           // for the CPU, threads
   std::uint64_t memory_bytes = 0;  // in all
+  std::uint64_t cache_bytes = 0;   // of the last cache before memory; 0: not known
   // What DeviceOptions::kernel may force, "residual=1-plain" …; none for the CPU.
   std::vector<std::string> kernels = {};
+};
+
+// What a device was measured to reach at most, by loops that do nothing else (Device::measure_limits). A second's worth.
+struct Limits {
+  double bytes = 0;  // of a copy in memory: those read and those written
+  double flops = 0;  // fp32 multiply-adds in registers, each two
+  double byte_operations =
+      0;  // multiply-adds of bytes into 32-bit sums, each two; how, is the device's affair
 };
 
 // A point in the stream's time. Made by Device::record; plain, copyable, valid while the Device lives.
@@ -60,6 +69,8 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual Ops& ops() = 0;
   virtual std::uint64_t memory_in_use() const = 0;  // bytes handed out by allocate; any thread
+  // Device memory that the operations keep for themselves, in bytes: grown by the largest of what they were asked so far.
+  virtual std::uint64_t scratch_bytes() const = 0;
 
   // How many iterations may be queued before the host waits for one: 1 where a call returns finished (CPU).
   virtual int pipeline_depth() const = 0;
@@ -78,6 +89,12 @@ class Device {
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void fill_zero(void* device, std::size_t bytes) = 0;
+
+  // For benchmarks. measure_limits waits, takes some milliseconds and gives its memory back. empty_cache, ordered on the
+  // stream, writes over more memory than cache_bytes, so that what follows finds nothing of its own there; that memory is
+  // kept, and counted nowhere.
+  virtual Limits measure_limits() = 0;
+  virtual void empty_cache() = 0;
 };
 
 // Owns `count` values of device memory, uninitialised. Must not outlive its Device.

@@ -38,6 +38,7 @@ class AlignedArray {
   T* data() { return static_cast<T*>(memory_.get()); }
   const T* data() const { return static_cast<const T*>(memory_.get()); }
   std::size_t size() const { return count_; }
+  std::size_t bytes() const { return count_ * sizeof(T); }
 
  private:
   std::unique_ptr<void, AlignedDelete> memory_;

@@ -9,6 +9,7 @@
 
 #include "gpu/cpu/aligned_array.h"
 #include "gpu/cpu/host.h"
+#include "gpu/cpu/limits.h"
 #include "gpu/cpu/reference_ops.h"
 #include "gpu/cpu/simd_kernels.h"
 #include "gpu/cpu/simd_ops.h"
@@ -42,6 +43,7 @@ CpuDevice::CpuDevice(const DeviceOptions& options, std::string reason) {
   info_.backend = "cpu";
   info_.name = processor_name();
   info_.memory_bytes = physical_memory_bytes();
+  info_.cache_bytes = last_cache_bytes();
   if (options.reference) {
     info_.architecture = "reference";
     ops_ = std::make_unique<ReferenceOps>();
@@ -50,9 +52,14 @@ CpuDevice::CpuDevice(const DeviceOptions& options, std::string reason) {
     info_.architecture = unit.name;
     info_.wavefront = unit.floats;
     info_.compute_units = threads;
-    ops_ = std::make_unique<SimdOps>(threads);
+    auto simd = std::make_unique<SimdOps>(threads);
+    simd_ = simd.get();
+    ops_ = std::move(simd);
   }
 }
+
+// The plain loops keep nothing between two calls.
+std::uint64_t CpuDevice::scratch_bytes() const { return simd_ == nullptr ? 0 : simd_->scratch_bytes(); }
 
 Event CpuDevice::record() {
   ++last_event_;
@@ -105,6 +112,17 @@ void CpuDevice::download(void* host, const void* device, std::size_t bytes) {
 
 void CpuDevice::fill_zero(void* device, std::size_t bytes) {
   if (bytes > 0) std::memset(device, 0, bytes);
+}
+
+Limits CpuDevice::measure_limits() { return cpu::measure_limits(info_.compute_units, info_.cache_bytes); }
+
+void CpuDevice::empty_cache() {
+  if (beyond_cache_.size() == 0) {
+    beyond_cache_ = AlignedArray<std::uint8_t>(bytes_beyond_cache(info_.cache_bytes));
+    std::fill_n(beyond_cache_.data(), beyond_cache_.size(), std::uint8_t{0});
+  }
+  // A byte a line: the C library's own ways to write much memory go past the cache.
+  for (std::size_t i = 0; i < beyond_cache_.size(); i += kAlignment) ++beyond_cache_.data()[i];
 }
 
 }  // namespace mnistd::gpu::cpu

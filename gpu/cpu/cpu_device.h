@@ -10,9 +10,12 @@
 #include <memory>
 #include <string>
 
+#include "gpu/cpu/aligned_array.h"
 #include "gpu/device.h"
 
 namespace mnistd::gpu::cpu {
+
+class SimdOps;
 
 inline constexpr int kMostThreads = 1024;
 
@@ -25,6 +28,7 @@ class CpuDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
   Ops& ops() override { return *ops_; }
   std::uint64_t memory_in_use() const override { return memory_in_use_.load(std::memory_order_relaxed); }
+  std::uint64_t scratch_bytes() const override;
   int pipeline_depth() const override { return 1; }
   void synchronize() override {}
 
@@ -39,6 +43,10 @@ class CpuDevice final : public Device {
   void download(void* host, const void* device, std::size_t bytes) override;
   void fill_zero(void* device, std::size_t bytes) override;
 
+  Limits measure_limits() override;
+  // By the calling thread alone: the small caches of other processors keep what they have.
+  void empty_cache() override;
+
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kEventsKept = 64;
@@ -47,6 +55,8 @@ class CpuDevice final : public Device {
 
   DeviceInfo info_;
   std::unique_ptr<Ops> ops_;
+  const SimdOps* simd_ = nullptr;            // ops_, where it is that
+  AlignedArray<std::uint8_t> beyond_cache_;  // of empty_cache
   std::atomic<std::uint64_t> memory_in_use_{0};
   std::array<Clock::time_point, kEventsKept> events_;  // event `id` at id % kEventsKept
   std::uint64_t last_event_ = 0;                       // ids start at 1

@@ -100,4 +100,23 @@ std::uint64_t physical_memory_bytes() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
+std::uint64_t bytes_of_cache_size(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  std::uint64_t size = 0;
+  char unit = 0;
+  if (!(in >> size)) return 0;
+  if (!(in >> unit)) return size;
+  return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : 0;
+}
+
+// Not by sysconf, whose answer for some processors under a hypervisor is the sum of all the caches of the machine.
+std::uint64_t last_cache_bytes() {
+  std::uint64_t largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    const std::string file = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size";
+    largest = std::max(largest, bytes_of_cache_size(text_of(file)));
+  }
+  return largest;
+}
+
 }  // namespace mnistd::gpu::cpu

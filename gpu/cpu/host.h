@@ -21,4 +21,10 @@ int usable_processors();
 
 std::uint64_t physical_memory_bytes();
 
+// From the text of a cache's "size" in /sys: "32768K" → 33554432; 0 if it cannot be read.
+std::uint64_t bytes_of_cache_size(std::string_view text);
+
+// Of the largest cache that the system tells of for the first processor; 0 if it tells of none.
+std::uint64_t last_cache_bytes();
+
 }  // namespace mnistd::gpu::cpu

@@ -45,6 +45,12 @@ SimdOps::SimdOps(int threads)
   std::fill_n(weights_.data(), weights_.size(), 0.0f);
 }
 
+std::uint64_t SimdOps::scratch_bytes() const {
+  std::uint64_t bytes = weights_.bytes() + gradient_.bytes() + gradients_.bytes() + sums_.bytes();
+  for (const Scratch& scratch : scratch_) bytes += scratch.rows.bytes() + scratch.scores.bytes();
+  return bytes;
+}
+
 void SimdOps::pack(const float* weights) {
   for (int c = 0; c < kClasses; ++c) {
     const float* from = weights + kFeatures * c;

@@ -53,6 +53,9 @@ class SimdOps : public Ops {
   void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override;
   void count_correct(const LabelledImages& images, const float* weights, std::uint32_t* correct) override;
 
+  // Of all the arrays below.
+  std::uint64_t scratch_bytes() const;
+
  private:
   // What a chunk yields besides its partial gradient. A cache line apart from the next chunk's.
   struct alignas(kAlignment) ChunkSums {

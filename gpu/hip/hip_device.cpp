@@ -6,6 +6,7 @@
 #include "gpu/hip/device_choice.h"
 #include "gpu/hip/device_memory.h"
 #include "gpu/hip/hip_ops.h"
+#include "gpu/hip/limits.h"
 #include "gpu/hip/open_device.h"
 #include "gpu/kernels/variants.h"
 #include "gpu/platform/driver.h"
@@ -44,6 +45,7 @@ DeviceInfo info_of(const hipDeviceProp_t& device) {
   info.wavefront = device.warpSize;
   info.compute_units = device.multiProcessorCount;
   info.memory_bytes = device.totalGlobalMem;
+  info.cache_bytes = static_cast<std::uint64_t>(device.l2CacheSize);
   info.kernels = kernels::forcible_variants({info.architecture, info.wavefront});
   return info;
 }
@@ -143,6 +145,19 @@ void HipDevice::upload(void* device, const void* host, std::size_t bytes) {
 void HipDevice::download(void* host, const void* device, std::size_t bytes) {
   make_current();
   staging_.download(host, device, bytes);
+}
+
+std::uint64_t HipDevice::scratch_bytes() const { return ops_->scratch_bytes(); }
+
+Limits HipDevice::measure_limits() {
+  make_current();
+  return hip::measure_limits(stream_.get(), info_);
+}
+
+void HipDevice::empty_cache() {
+  make_current();
+  if (beyond_cache_.size() == 0) beyond_cache_ = DeviceArray<std::uint8_t>(bytes_beyond_cache(info_));
+  MNISTD_HIP_CHECK(hipMemsetAsync(beyond_cache_.data(), 0, beyond_cache_.size(), stream_.get()));
 }
 
 void HipDevice::fill_zero(void* device, std::size_t bytes) {

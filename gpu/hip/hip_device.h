@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/device.h"
+#include "gpu/hip/device_memory.h"
 #include "gpu/hip/staging.h"
 #include "gpu/hip/stream.h"
 #include "gpu/hip/stream_event.h"
@@ -28,6 +29,7 @@ class HipDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
   Ops& ops() override;
   std::uint64_t memory_in_use() const override { return memory_in_use_.load(std::memory_order_relaxed); }
+  std::uint64_t scratch_bytes() const override;
   int pipeline_depth() const override { return 64; }
   void synchronize() override;
 
@@ -40,6 +42,9 @@ class HipDevice final : public Device {
   void upload(void* device, const void* host, std::size_t bytes) override;
   void download(void* host, const void* device, std::size_t bytes) override;
   void fill_zero(void* device, std::size_t bytes) override;
+
+  Limits measure_limits() override;
+  void empty_cache() override;
 
  private:
   static constexpr std::size_t kEventsKept = 64;
@@ -58,6 +63,7 @@ class HipDevice final : public Device {
   std::uint64_t last_event_ = 0;                   // ids start at 1
   std::unordered_map<void*, std::size_t> blocks_;  // of allocate, with their sizes
   std::atomic<std::uint64_t> memory_in_use_{0};
+  DeviceArray<std::uint8_t> beyond_cache_;  // of empty_cache
   std::unique_ptr<HipOps> ops_;
 };
 

@@ -15,17 +15,19 @@ void require(const std::uint8_t* pixels, int count) {
   }
 }
 
-// The array, grown to at least `count` values. What is on the stream may still use the old one: hipFree waits for it.
+}  // namespace
+
+// What is on the stream may still use the old array: hipFree waits for it.
 template <class T>
-T* grown(DeviceArray<T>& array, std::size_t count) {
+T* HipOps::grown(DeviceArray<T>& array, std::size_t count) {
   if (array.size() < count) {
+    scratch_bytes_ -= array.size() * sizeof(T);
     array = DeviceArray<T>();  // before the new one, so that both need never fit
     array = DeviceArray<T>(count);
+    scratch_bytes_ += count * sizeof(T);
   }
   return array.data();
 }
-
-}  // namespace
 
 HipOps::HipOps(const DeviceInfo& device, hipStream_t stream, std::string_view kernel)
     : stream_(stream), choice_(kernels::choose_variants({device.architecture, device.wavefront}, kernel)) {}

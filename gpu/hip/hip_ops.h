@@ -1,6 +1,8 @@
 // The operations as kernels on a stream. They return when their kernels are queued.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "gpu/device.h"
@@ -31,7 +33,13 @@ class HipOps final : public Ops {
   void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override;
   void count_correct(const LabelledImages& images, const float* weights, std::uint32_t* correct) override;
 
+  std::uint64_t scratch_bytes() const { return scratch_bytes_; }
+
  private:
+  // The array, grown to at least `count` values. All scratch memory is taken here, so that it is counted.
+  template <class T>
+  T* grown(DeviceArray<T>& array, std::size_t count);
+
   // Each array grows when an operation first needs it for so many images, so at a training's first iteration and never in
   // its loop. It stays for the next training.
   PassStatistics* block_statistics_for(int images);
@@ -40,6 +48,7 @@ class HipOps final : public Ops {
 
   hipStream_t stream_;
   kernels::Choice choice_;
+  std::uint64_t scratch_bytes_ = 0;
   DeviceArray<float> gradient_;      // of descend
   DeviceArray<float> next_weights_;  // of gram_descend
   DeviceArray<float> residual_;

@@ -4,10 +4,11 @@ cmake_path(GET gpu PARENT_PATH MNISTD_HIP_ROOT)  # from which includes are writt
 set(MNISTD_HIP_PLATFORM ${gpu}/platform)
 
 set(MNISTD_HIP_KERNELS count_correct gradient_1_plain gradient_2_tiled gram_1_plain gram_step_1_plain initialise
+                       limit_copy limit_dot4 limit_fma
                        reduce_gradient reduce_gram_statistics reduce_statistics
                        residual_1_plain residual_2_tiled scores step)
 list(TRANSFORM MNISTD_HIP_KERNELS REPLACE "(.+)" "${gpu}/kernels/\\1.hip")
-set(MNISTD_HIP_HOST check device_choice device_memory hip_device hip_ops staging)
+set(MNISTD_HIP_HOST check device_choice device_memory hip_device hip_ops limits staging)
 list(TRANSFORM MNISTD_HIP_HOST REPLACE "(.+)" "${gpu}/hip/\\1.cpp")
 list(APPEND MNISTD_HIP_HOST ${gpu}/kernels/variants.cpp)
 

@@ -76,4 +76,16 @@ void scores(hipStream_t stream, const std::uint8_t* pixels, int images, const fl
 void count_correct(hipStream_t stream, const LabelledImages& images, const float* weights,
                    std::uint32_t* correct);
 
+// Loops that reach what a device can at most, and do nothing else (hip/limits.h).
+// to = from; both aligned to 8 bytes, bytes a multiple of kLimitCopyBytes.
+inline constexpr std::size_t kLimitCopyBytes = 16384;
+void limit_copy(hipStream_t stream, const void* from, void* to, std::size_t bytes);
+
+// In each of blocks·kLimitThreads threads, `rounds` rounds of kLimitChains operations that do not depend on one another;
+// sink gets a value a thread, so that nothing is left out.
+inline constexpr int kLimitThreads = 256;
+inline constexpr int kLimitChains = 16;
+void limit_fma(hipStream_t stream, int blocks, int rounds, float* sink);  // an operation: a multiply-add
+void limit_dot4(hipStream_t stream, int blocks, int rounds, std::uint32_t* sink);  // four of bytes
+
 }  // namespace mnistd::gpu::kernels

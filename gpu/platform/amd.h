@@ -24,6 +24,16 @@ __device__ inline float byte_to_float(std::uint32_t word, int index) {
   return static_cast<float>((word >> (8 * index)) & 0xffu);
 }
 
+// v_dot4_u32_u8, from Vega 20 on.
+__device__ inline std::uint32_t dot4(std::uint32_t left, std::uint32_t right, std::uint32_t sum) {
+#if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+  return __builtin_amdgcn_udot4(left, right, sum, false);
+#else
+  for (int shift = 0; shift < 32; shift += 8) sum += ((left >> shift) & 0xffu) * ((right >> shift) & 0xffu);
+  return sum;
+#endif
+}
+
 #endif
 
 }  // namespace mnistd::gpu::platform

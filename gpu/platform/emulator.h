@@ -66,4 +66,9 @@ inline float byte_to_float(std::uint32_t word, int index) {
   return static_cast<float>(word >> (8 * index) & 0xff);
 }
 
+inline std::uint32_t dot4(std::uint32_t left, std::uint32_t right, std::uint32_t sum) {
+  for (int shift = 0; shift < 32; shift += 8) sum += (left >> shift & 0xff) * (right >> shift & 0xff);
+  return sum;
+}
+
 }  // namespace mnistd::gpu::platform

@@ -38,6 +38,7 @@ struct hipDeviceProp_t {
   char gcnArchName[256];  // "sm_90": what AMD says in a name, NVIDIA says in two numbers
   std::size_t totalGlobalMem;
   int multiProcessorCount;
+  int l2CacheSize;
   int warpSize;
 };
 
@@ -86,6 +87,7 @@ inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device
   std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "sm_%d%d", found.major, found.minor);
   properties->totalGlobalMem = found.totalGlobalMem;
   properties->multiProcessorCount = found.multiProcessorCount;
+  properties->l2CacheSize = found.l2CacheSize;
   properties->warpSize = found.warpSize;
   return cudaSuccess;
 }
@@ -128,6 +130,10 @@ __device__ inline int wavefront_size() { return warpSize; }
 
 __device__ inline float byte_to_float(std::uint32_t word, int index) {
   return static_cast<float>((word >> (8 * index)) & 0xffu);
+}
+
+__device__ inline std::uint32_t dot4(std::uint32_t left, std::uint32_t right, std::uint32_t sum) {
+  return __dp4a(left, right, sum);
 }
 
 }  // namespace mnistd::gpu::platform

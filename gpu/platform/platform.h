@@ -7,6 +7,7 @@
 //   wavefront_size()       lanes that run in step; known in device code only
 //   kSmallestWavefront     what shared memory that holds a value a wavefront is sized by
 //   byte_to_float(w, i)    byte i of a word as a float: one instruction on AMD where i is known at compile time
+//   dot4(a, b, sum)        sum + Σ byte i of a · byte i of b, unsigned, modulo 2³²: one instruction on gfx906 and on sm_61 up
 // Shuffles reach all lanes of a wavefront: every lane must take part. A ballot has 64 bits everywhere.
 #pragma once
 

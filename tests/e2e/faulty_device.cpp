@@ -25,6 +25,7 @@ class FaultyDevice final : public Device, private Ops {
   const DeviceInfo& info() const override { return info_; }
   Ops& ops() override { return *this; }
   std::uint64_t memory_in_use() const override { return inner_->memory_in_use(); }
+  std::uint64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   int pipeline_depth() const override { return inner_->pipeline_depth(); }
   void synchronize() override { inner_->synchronize(); }
   gpu::Event record() override { return inner_->record(); }
@@ -38,6 +39,8 @@ class FaultyDevice final : public Device, private Ops {
     inner_->download(host, device, bytes);
   }
   void fill_zero(void* device, std::size_t bytes) override { inner_->fill_zero(device, bytes); }
+  Limits measure_limits() override { return inner_->measure_limits(); }
+  void empty_cache() override { inner_->empty_cache(); }
 
  private:
   bool faulty(const std::string& operation, int images = 0) const {

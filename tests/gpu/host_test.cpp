@@ -30,6 +30,15 @@ TEST_CASE("the quota of a control group") {
   CHECK(processors_of_quota("1600000 100000\n") == 16);
 }
 
+TEST_CASE("the size of a cache") {
+  CHECK(bytes_of_cache_size("32768K\n") == 32768u * 1024);
+  CHECK(bytes_of_cache_size("320M") == 320u << 20);
+  CHECK(bytes_of_cache_size("512") == 512);
+  CHECK(bytes_of_cache_size("") == 0);
+  CHECK(bytes_of_cache_size("K") == 0);
+  CHECK(bytes_of_cache_size("1T") == 0);
+}
+
 TEST_CASE("what this machine has") {
   CHECK(usable_processors() >= 1);
   CHECK(usable_processors() <= sysconf(_SC_NPROCESSORS_CONF));

@@ -24,6 +24,7 @@ class PipelinedDevice final : public gpu::Device, private gpu::Ops {
   const gpu::DeviceInfo& info() const override { return inner_->info(); }
   gpu::Ops& ops() override { return *this; }
   std::uint64_t memory_in_use() const override { return inner_->memory_in_use(); }
+  std::uint64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   int pipeline_depth() const override { return depth_; }
   void synchronize() override {
     waited();
@@ -45,6 +46,8 @@ class PipelinedDevice final : public gpu::Device, private gpu::Ops {
     inner_->download(host, device, bytes);
   }
   void fill_zero(void* device, std::size_t bytes) override { inner_->fill_zero(device, bytes); }
+  gpu::Limits measure_limits() override { return inner_->measure_limits(); }
+  void empty_cache() override { inner_->empty_cache(); }
 
  private:
   void waited() { queued_ = 0; }

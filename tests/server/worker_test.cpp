@@ -27,6 +27,7 @@ class FaultyDevice final : public gpu::Device {
   const gpu::DeviceInfo& info() const override { return inner_->info(); }
   gpu::Ops& ops() override { return inner_->ops(); }
   std::uint64_t memory_in_use() const override { return inner_->memory_in_use(); }
+  std::uint64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   int pipeline_depth() const override { return inner_->pipeline_depth(); }
   void synchronize() override { inner_->synchronize(); }
   gpu::Event record() override { return inner_->record(); }
@@ -47,6 +48,8 @@ class FaultyDevice final : public gpu::Device {
     inner_->download(host, device, bytes);
   }
   void fill_zero(void* device, std::size_t bytes) override { inner_->fill_zero(device, bytes); }
+  gpu::Limits measure_limits() override { return inner_->measure_limits(); }
+  void empty_cache() override { inner_->empty_cache(); }
 
  private:
   Faults& faults_;

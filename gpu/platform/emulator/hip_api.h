@@ -41,6 +41,7 @@ struct hipDeviceProp_t {
   int major;
   int minor;
   int multiProcessorCount;
+  int l2CacheSize;  // bytes
   char gcnArchName[256];
 };
 
