@@ -1,76 +1,71 @@
 // Backward kernel: a tile's share of the gradient.
 //
-// Register blocking: 5 classes × 2 vectors of pixels. Ten accumulators stay in registers while the tile's images stream
-// by; an image costs two loads of pixels and five of its residuals, spread over a vector by the load itself, for ten
-// multiply-adds. The accumulators are read and written once a tile: a twentieth of the work at 40 images.
+// Register blocking: 10 classes × 1 vector of pixels. Ten accumulators stay in registers while those of the tile's images
+// that have ink there stream by; an image costs one load of pixels and ten of its residuals, spread over a vector by the
+// load itself, for ten multiply-adds. The accumulators are read and written once a tile.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gpu/cpu/simd_backward.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "gpu/cpu/simd_kernels.h"
+#include "gpu/cpu/simd_pixels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mnistd::gpu::cpu::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using Floats = hn::CappedTag<float, kWidestVector>;
-using Vector = hn::Vec<Floats>;
-
-// Five classes, the two vectors of pixels that `rows` and `gradient` point at; a residual row is ten floats on.
-HWY_INLINE void five_by_two(const float* rows, int count, const float* residual, float* gradient) {
+// The vector of pixels that `pixels` and `gradient` point at.
+HWY_INLINE void ten_classes(const std::uint8_t* pixels, std::uint64_t images, const float* residual,
+                            float* gradient) {
   const Floats floats;
-  const std::size_t lanes = hn::Lanes(floats);
-  float* const g0 = gradient;
-  float* const g1 = g0 + kRowFloats;
-  float* const g2 = g1 + kRowFloats;
-  float* const g3 = g2 + kRowFloats;
-  float* const g4 = g3 + kRowFloats;
-  Vector a0 = hn::Load(floats, g0), b0 = hn::Load(floats, g0 + lanes);
-  Vector a1 = hn::Load(floats, g1), b1 = hn::Load(floats, g1 + lanes);
-  Vector a2 = hn::Load(floats, g2), b2 = hn::Load(floats, g2 + lanes);
-  Vector a3 = hn::Load(floats, g3), b3 = hn::Load(floats, g3 + lanes);
-  Vector a4 = hn::Load(floats, g4), b4 = hn::Load(floats, g4 + lanes);
-  for (int i = 0; i < count; ++i) {
-    const Vector a = hn::Load(floats, rows);
-    const Vector b = hn::Load(floats, rows + lanes);
-    const Vector r0 = hn::Set(floats, residual[0]);
-    a0 = hn::MulAdd(r0, a, a0);
-    b0 = hn::MulAdd(r0, b, b0);
-    const Vector r1 = hn::Set(floats, residual[1]);
-    a1 = hn::MulAdd(r1, a, a1);
-    b1 = hn::MulAdd(r1, b, b1);
-    const Vector r2 = hn::Set(floats, residual[2]);
-    a2 = hn::MulAdd(r2, a, a2);
-    b2 = hn::MulAdd(r2, b, b2);
-    const Vector r3 = hn::Set(floats, residual[3]);
-    a3 = hn::MulAdd(r3, a, a3);
-    b3 = hn::MulAdd(r3, b, b3);
-    const Vector r4 = hn::Set(floats, residual[4]);
-    a4 = hn::MulAdd(r4, a, a4);
-    b4 = hn::MulAdd(r4, b, b4);
-    rows += kRowFloats;
-    residual += kClasses;
+  Vector g0 = hn::Load(floats, gradient);
+  Vector g1 = hn::Load(floats, gradient + kRowFloats);
+  Vector g2 = hn::Load(floats, gradient + 2 * kRowFloats);
+  Vector g3 = hn::Load(floats, gradient + 3 * kRowFloats);
+  Vector g4 = hn::Load(floats, gradient + 4 * kRowFloats);
+  Vector g5 = hn::Load(floats, gradient + 5 * kRowFloats);
+  Vector g6 = hn::Load(floats, gradient + 6 * kRowFloats);
+  Vector g7 = hn::Load(floats, gradient + 7 * kRowFloats);
+  Vector g8 = hn::Load(floats, gradient + 8 * kRowFloats);
+  Vector g9 = hn::Load(floats, gradient + 9 * kRowFloats);
+  for (; images != 0; images &= images - 1) {
+    const std::size_t image = hwy::Num0BitsBelowLS1Bit_Nonzero64(images);
+    const Vector x = widened(pixels + kPixels * image);
+    const float* r = residual + image;
+    g0 = hn::MulAdd(hn::Set(floats, r[0]), x, g0);
+    g1 = hn::MulAdd(hn::Set(floats, r[kTileImages]), x, g1);
+    g2 = hn::MulAdd(hn::Set(floats, r[2 * kTileImages]), x, g2);
+    g3 = hn::MulAdd(hn::Set(floats, r[3 * kTileImages]), x, g3);
+    g4 = hn::MulAdd(hn::Set(floats, r[4 * kTileImages]), x, g4);
+    g5 = hn::MulAdd(hn::Set(floats, r[5 * kTileImages]), x, g5);
+    g6 = hn::MulAdd(hn::Set(floats, r[6 * kTileImages]), x, g6);
+    g7 = hn::MulAdd(hn::Set(floats, r[7 * kTileImages]), x, g7);
+    g8 = hn::MulAdd(hn::Set(floats, r[8 * kTileImages]), x, g8);
+    g9 = hn::MulAdd(hn::Set(floats, r[9 * kTileImages]), x, g9);
   }
-  hn::Store(a0, floats, g0);
-  hn::Store(b0, floats, g0 + lanes);
-  hn::Store(a1, floats, g1);
-  hn::Store(b1, floats, g1 + lanes);
-  hn::Store(a2, floats, g2);
-  hn::Store(b2, floats, g2 + lanes);
-  hn::Store(a3, floats, g3);
-  hn::Store(b3, floats, g3 + lanes);
-  hn::Store(a4, floats, g4);
-  hn::Store(b4, floats, g4 + lanes);
+  hn::Store(g0, floats, gradient);
+  hn::Store(g1, floats, gradient + kRowFloats);
+  hn::Store(g2, floats, gradient + 2 * kRowFloats);
+  hn::Store(g3, floats, gradient + 3 * kRowFloats);
+  hn::Store(g4, floats, gradient + 4 * kRowFloats);
+  hn::Store(g5, floats, gradient + 5 * kRowFloats);
+  hn::Store(g6, floats, gradient + 6 * kRowFloats);
+  hn::Store(g7, floats, gradient + 7 * kRowFloats);
+  hn::Store(g8, floats, gradient + 8 * kRowFloats);
+  hn::Store(g9, floats, gradient + 9 * kRowFloats);
 }
 
-void backward(const float* HWY_RESTRICT rows, int count, const float* HWY_RESTRICT residual,
+void backward(const std::uint8_t* HWY_RESTRICT pixels, const TileInk& ink, const float* HWY_RESTRICT residual,
               float* HWY_RESTRICT gradient) {
-  constexpr int kHalf = kClasses / 2;
-  const std::size_t step = 2 * hn::Lanes(Floats());
-  for (std::size_t p = 0; p < kPixels; p += step) {
-    five_by_two(rows + p, count, residual, gradient + p);
-    five_by_two(rows + p, count, residual + kHalf, gradient + kHalf * kRowFloats + p);
+  const std::size_t lanes = hn::Lanes(Floats());
+  for (int part : {0, 1}) {
+    const std::size_t first = kParts[part];
+    const std::size_t end = kParts[part + 1];
+    for (std::size_t p = first; p < end; p += lanes) {
+      const std::size_t piece = (p - first) / piece_pixels() * piece_pixels();
+      const std::uint64_t images = ink.of_eight[part][piece / 8];
+      if (images != 0) ten_classes(pixels + p, images, residual, gradient + p);
+    }
   }
 }
 
@@ -93,8 +88,8 @@ namespace mnistd::gpu::cpu {
 HWY_EXPORT(backward);
 HWY_EXPORT(sum);
 
-void backward_tile(const float* rows, int count, const float* residual, float* gradient) {
-  HWY_DYNAMIC_DISPATCH(backward)(rows, count, residual, gradient);
+void backward_tile(const std::uint8_t* pixels, const TileInk& ink, const float* residual, float* gradient) {
+  HWY_DYNAMIC_DISPATCH(backward)(pixels, ink, residual, gradient);
 }
 
 void sum_parts(const float* parts, std::size_t count, std::size_t stride, double scale, float* result) {

@@ -5,17 +5,16 @@
 // images go through the forward kernel, become residuals, and go through the backward kernel while they are still in
 // the cache. Then the partial results are added in double in the order of the chunks. So a result depends neither on
 // the number of threads nor on which of them did what, and float rounding grows with a chunk, not with the dataset.
+// descend keeps the team awake through all iterations (task_rounds.h), and looks only once where images are blank.
 //
 // Pixels stay the integers 0..255 throughout: the weights are divided by 255 once before a pass, the gradient once
 // after it, in double.
 //
-// Measured, loss_and_gradient over 60,000 images, 2026-11-30:
-//   AMD EPYC Zen 4, 2 cores, AVX2: 29.4 ms of processor time, the least of 40 (17.4 residual, 18.5 gradient when asked
-//   for alone). The multiply-adds alone, at the 5.7 thousand million vectors a second that a loop of nothing else makes
-//   on one core: 20.6 ms, so 70 %. The backward kernel alone is at 95 % of that rate, the forward kernel at 76 %. The
-//   machine was shared that day, so there is no wall time worth quoting for both cores.
-//   Intel Xeon with AVX-512, minima by the clock: 11.2 ms on 2 cores, 3.9 ms on 8.
-// Without fetch_ahead (simd_forward.cpp) the Zen 4 figure is 36 ms.
+// Measured, 2026-11-30, AMD EPYC Zen 4 at 2.84 GHz, AVX2, least of 60, one core, nanoseconds an image by kernel:
+//                          forward   residual   backward   ink, once a descent
+//   MNIST                      105          6         88                    26
+//   random bytes               220          6        198                    26
+// The multiply-adds alone would be 68 each way on MNIST, where 39.6 % of the vectors have ink, and 173 where all have.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@
 namespace mnistd::gpu::cpu {
 
 // 400 images: a partial gradient is then a tenth of the images' bytes, and 60,000 images give 150 tasks.
-inline constexpr int kChunkImages = 400;
+inline constexpr int kChunkImages = 512;
 static_assert(kChunkImages % kTileImages == 0);
 
 class SimdOps : public Ops {
@@ -59,21 +58,26 @@ class SimdOps : public Ops {
  private:
   // What a chunk yields besides its partial gradient. A cache line apart from the next chunk's.
   struct alignas(kAlignment) ChunkSums {
-    double squared_residual;
-    double bias_gradient[kClasses];
-    std::uint32_t correct;
+    TileSums sums;
   };
   struct Scratch {  // of one member of the team
-    AlignedArray<float> rows;
     AlignedArray<float> scores;
+    TileInk ink;
   };
+  // A pass over the images with the weights that are packed, and what it leaves for each chunk.
+  struct Tile;
 
+  void pack(int c, const float* weights_of_class);
   void pack(const float* weights);
   std::size_t prepare_chunks(int count, bool with_gradients);
   template <class Function>
-  void for_each_tile(int count, Function&& function);
+  void for_each_tile(std::size_t chunk, int count, Function&& function);
+  void scores_of(const Tile& tile, const LabelledImages& images, const TileInk& ink, Scratch& scratch);
+  template <class InkOf>
+  void loss_and_gradient_of(std::size_t chunk, const LabelledImages& images, Scratch& scratch,
+                            InkOf&& ink_of);
   void collect(std::size_t chunks, PassStatistics* statistics) const;
-  void collect_gradient(std::size_t chunks, int count, float* gradient);
+  void collect_gradient(int c, std::size_t chunks, int count, float* gradient_of_class) const;
 
   ThreadTeam team_;
   ReferenceOps plain_;
@@ -83,6 +87,7 @@ class SimdOps : public Ops {
   AlignedArray<float> gradient_;   // of descend
   AlignedArray<float> gradients_;  // of chunks, each 10×kRowFloats
   AlignedArray<ChunkSums> sums_;   // of chunks
+  AlignedArray<TileInk> ink_;      // of descend, for each tile
 };
 
 }  // namespace mnistd::gpu::cpu

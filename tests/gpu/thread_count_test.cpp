@@ -1,4 +1,4 @@
-// Results depend neither on the number of threads nor on chance: not a bit.
+// Results depend neither on the number of threads nor on chance, nor on how iterations are cut into calls: not a bit.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -53,6 +53,40 @@ TEST_CASE("results are the same bits with 1, 2, 3 and 7 threads") {
       CAPTURE(threads);
       cpu::SimdOps ops(threads);
       for (int repeat = 0; repeat < 3; ++repeat) CHECK(same_bits(run_all(ops, images, weights), expected));
+    }
+  }
+}
+
+TEST_CASE("a descent is the same bits with any number of threads, in one call and in many") {
+  constexpr int kIterations = 7;
+  const std::vector<float> begin = random_floats(kWeights, 0.05f, 21);
+  for (int count : {1, 65, 3 * cpu::kChunkImages + 77}) {
+    CAPTURE(count);
+    const Images images = random_images(count, 26);
+    cpu::SimdOps stepwise(1);
+    std::vector<float> expected = begin;
+    std::vector<PassStatistics> expected_statistics(kIterations);
+    for (PassStatistics& statistics : expected_statistics) {
+      std::vector<float> gradient(kWeights);
+      stepwise.loss_and_gradient(images.view(), expected.data(), gradient.data(), &statistics);
+      stepwise.step(expected.data(), gradient.data(), 0.003f);
+    }
+    for (int threads : {1, 2, 3, 7}) {
+      for (const std::vector<int>& calls : {std::vector{kIterations}, {1, 1, 5}, {3, 4}}) {
+        CAPTURE(threads);
+        CAPTURE(calls.size());
+        cpu::SimdOps ops(threads);
+        std::vector<float> weights = begin;
+        std::vector<PassStatistics> statistics(kIterations);
+        PassStatistics* next = statistics.data();
+        for (int iterations : calls) {
+          ops.descend(images.view(), weights.data(), 0.003f, iterations, next);
+          next += iterations;
+        }
+        CHECK(std::memcmp(weights.data(), expected.data(), sizeof(float) * kWeights) == 0);
+        CHECK(std::memcmp(statistics.data(), expected_statistics.data(),
+                          sizeof(PassStatistics) * kIterations) == 0);
+      }
     }
   }
 }
