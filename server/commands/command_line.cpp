@@ -25,6 +25,7 @@ Usage: mnistd COMMAND [arguments]
   train DATASET_DIR [iterations] [learning_rate]  one run without the daemon
   show  DATASET_DIR [split] [index]             one digit in ASCII
   selftest                                      device, arch, every operation against the reference, on one page
+  bench                                         every operation and variant: checked, then timed against the limits
 
 mnistd COMMAND --help tells more; mnistd --version prints the version.
 )";
@@ -207,12 +208,44 @@ int selftest(const std::vector<std::string>& arguments) {
   return run_selftest(options);
 }
 
+int bench(const std::vector<std::string>& arguments) {
+  BenchCommandOptions options;
+  bool chosen_only = false;
+  CLI::App app(
+      "Checks every operation of a device, and every variant that it can be made to use, against float64 "
+      "and\n"
+      "64-bit integers, then times what is right: with device events, warm and with empty caches, beside the "
+      "limits\n"
+      "that loops of nothing but copies and multiply-adds reach on that device. Wrong results are not "
+      "timed.\n"
+      "Exit code 1 if anything is wrong.",
+      "mnistd bench");
+  add_device_options(app, options.bench.device);
+  app.add_option("--images", options.bench.images,
+                 "How many images; the dataset is repeated to fill them (default: those of the dataset)")
+      ->check(CLI::Range(1, 6'000'000));
+  CLI::Option* dataset =
+      app.add_option("--dataset", options.dataset,
+                     "Directory of four IDX files (default: data/mnist, or random bytes where that is not)");
+  app.add_flag("--random", options.random, "Random bytes, though there is a dataset")->excludes(dataset);
+  app.add_option("--kernel", options.bench.device.kernel,
+                 "Only with these variants, for example residual=1-plain,gradient=2-tiled");
+  app.add_option("--operations", options.bench.operations, "Only these, with commas between")->delimiter(',');
+  app.add_flag("--chosen", chosen_only,
+               "Only the variants that the device chooses, and no second set of images");
+  app.add_flag("--quick", options.bench.quick, "Few samples and a short training: does it run at all");
+  app.add_flag("--json", options.json, "The report as JSON");
+  if (const auto code = parse(app, arguments)) return *code;
+  options.bench.variants = !chosen_only;
+  return run_bench(options);
+}
+
 struct Command {
   std::string_view name;
   int (*run)(const std::vector<std::string>& arguments);
 };
 constexpr std::array kCommands = {Command{"serve", serve}, Command{"train", train}, Command{"show", show},
-                                  Command{"selftest", selftest}};
+                                  Command{"selftest", selftest}, Command{"bench", bench}};
 
 }  // namespace
 

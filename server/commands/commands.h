@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/bench/bench.h"
 #include "gpu/device.h"
 #include "server/daemon.h"
 
@@ -35,6 +36,15 @@ struct SelftestOptions {
 };
 // 0 if every operation and the training are right.
 int run_selftest(const SelftestOptions& options);
+
+struct BenchCommandOptions {
+  gpu::bench::BenchOptions bench;
+  std::optional<std::filesystem::path> dataset;  // none: data/mnist if it is there, else random bytes
+  bool random = false;                           // random bytes only
+  bool json = false;
+};
+// 0 if every operation is right.
+int run_bench(const BenchCommandOptions& options);
 
 struct ServeOptions {
   std::string host = "127.0.0.1";
