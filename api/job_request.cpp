@@ -35,10 +35,8 @@ void read_names(JsonFields& fields, const server::Datasets& datasets, server::Jo
   if (const auto solver = fields.text("solver", longest)) {
     if (const auto kind = model::parse_solver(*solver))
       spec.train.solver = *kind;
-    else if (*solver == "gram")
-      fields.add_error("solver", "\"gram\" is not available yet; available: gemm");
     else
-      fields.add_error("solver", "is not known: " + in_quotes(*solver) + "; available: gemm");
+      fields.add_error("solver", "is not known: " + in_quotes(*solver) + "; available: gemm, gram");
   }
   if (const auto model = fields.text("model", longest)) {
     if (*model == "softmax" || *model == "cnn")

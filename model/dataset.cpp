@@ -70,7 +70,8 @@ std::shared_ptr<const Dataset> load_dataset(const std::string& name, const std::
 }
 
 ResidentDataset::ResidentDataset(gpu::Device& device, std::shared_ptr<const Dataset> dataset)
-    : host_(std::move(dataset)),
+    : device_(&device),
+      host_(std::move(dataset)),
       train_pixels_(device, std::span(host_->train.pixels)),
       train_labels_(device, std::span(host_->train.labels)),
       test_pixels_(device, std::span(host_->test.pixels)),
@@ -82,6 +83,24 @@ gpu::LabelledImages ResidentDataset::train() const {
 
 gpu::LabelledImages ResidentDataset::test() const {
   return {test_pixels_.data(), test_labels_.data(), host_->test.count()};
+}
+
+std::shared_ptr<const Gram> ResidentDataset::gram() const {
+  if (!gram_) gram_ = std::make_shared<const Gram>(compute_gram(*device_, train()));
+  return gram_;
+}
+
+void ResidentDataset::adopt(std::shared_ptr<const Gram> gram) {
+  if (gram->images != host_->train.count())
+    throw std::invalid_argument("a Gram of " + std::to_string(gram->images) + " images for a dataset of " +
+                                std::to_string(host_->train.count()));
+  gram_ = std::move(gram);
+  resident_gram_.reset();
+}
+
+gpu::GramSystem ResidentDataset::gram_system() const {
+  if (!resident_gram_) resident_gram_.emplace(*device_, *gram());
+  return resident_gram_->system();
 }
 
 }  // namespace mnistd::model

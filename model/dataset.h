@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gpu/device.h"
+#include "model/gram.h"
 #include "model/idx_file.h"
 
 namespace mnistd::model {
@@ -47,7 +48,8 @@ struct Dataset {
 // split. Throws DatasetError.
 std::shared_ptr<const Dataset> load_dataset(const std::string& name, const std::filesystem::path& directory);
 
-// The bytes of a Dataset in a device's memory. Must not outlive the device; the device's thread only.
+// The bytes of a Dataset in a device's memory, and what is worked out of them there. Must not outlive the device; the
+// device's thread only.
 class ResidentDataset {
  public:
   ResidentDataset(gpu::Device& device, std::shared_ptr<const Dataset> dataset);
@@ -55,9 +57,18 @@ class ResidentDataset {
   gpu::LabelledImages train() const;
   gpu::LabelledImages test() const;
 
+  // Of the training split: computed by the device at the first call, unless one of an earlier run was adopted.
+  std::shared_ptr<const Gram> gram() const;
+  void adopt(std::shared_ptr<const Gram> gram);  // must be of this dataset
+  // The Gram in the device's memory, put there at the first call.
+  gpu::GramSystem gram_system() const;
+
  private:
+  gpu::Device* device_;
   std::shared_ptr<const Dataset> host_;
   gpu::Buffer<std::uint8_t> train_pixels_, train_labels_, test_pixels_, test_labels_;
+  mutable std::shared_ptr<const Gram> gram_;
+  mutable std::optional<ResidentGram> resident_gram_;
 };
 
 }  // namespace mnistd::model

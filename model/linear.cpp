@@ -22,7 +22,21 @@ Image image_at(std::span<const std::uint8_t> pixels, int index) {
   return Image(pixels.data() + std::size_t{kPixels} * index, kPixels);
 }
 
+// The mixer of DESIGN.md §1.
+std::uint32_t splitmix32(std::uint32_t s) {
+  s = (s ^ s >> 16) * 0x85ebca6bU;
+  s = (s ^ s >> 13) * 0xc2b2ae35U;
+  return s ^ s >> 16;
+}
+
 }  // namespace
+
+std::vector<float> initial_weights(std::uint32_t seed) {
+  std::vector<float> weights(gpu::kWeights);
+  for (std::uint32_t i = 0; i < weights.size(); ++i)
+    weights[i] = static_cast<float>(0.01 * ((splitmix32(i + seed) >> 8) / 16777216.0 - 0.5));
+  return weights;
+}
 
 Prediction to_prediction(const Scores& scores) {
   Prediction prediction;

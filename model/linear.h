@@ -20,6 +20,9 @@ struct Prediction {
 
 Prediction to_prediction(const Scores& scores);
 
+// Where a training begins, 10×785: what gpu::Ops::initialise makes, to the bit.
+std::vector<float> initial_weights(std::uint32_t seed);
+
 // Immutable weights, ready to classify on any thread without a device: about a microsecond an image.
 class LinearModel {
  public:

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "model/solver.h"
 
 namespace mnistd::model {
@@ -6,15 +8,18 @@ namespace {
 class GemmSolver final : public Solver {
  public:
   GemmSolver(gpu::Device& device, const gpu::LabelledImages& images)
-      : ops_(device.ops()), images_(images) {}
+      : ops_(device.ops()), images_(images), most_(std::max(1, device.pipeline_depth())) {}
 
   void iterate(float* weights, float learning_rate, int count, gpu::PassStatistics* statistics) override {
     ops_.descend(images_, weights, learning_rate, count, statistics);
   }
+  bool counts_correct() const override { return true; }
+  int most_iterations() const override { return most_; }
 
  private:
   gpu::Ops& ops_;
   gpu::LabelledImages images_;
+  const int most_;
 };
 
 }  // namespace

@@ -1,11 +1,13 @@
 // How training runs.
 //
 // The loop works in chunks: a row of iterations that is put on the device's stream at once, after which the host waits
-// and reads the statistics, one slot of a device buffer an iteration. On a device whose calls return finished, the CPU,
-// a chunk is one iteration. On one that pipelines, waiting after each iteration would leave it idle between two launches,
-// so a chunk holds as many as the device lets queue, as run in about kChunkTime (the stop token is looked at between
-// chunks), and none after the next report: a reported iteration k begins a chunk, because the test split is to be
-// classified with the weights before update k, and the statistics of a chunk's first iteration are of those weights too.
+// and reads the statistics, one slot of a device buffer an iteration. With the gemm solver on a device whose calls return
+// finished, the CPU, a chunk is one iteration. On one that pipelines, waiting after each would leave it idle between two
+// launches, and an iteration of the gram solver is a small part of a launch. So a chunk holds as many as the solver takes in
+// one call, as run in about kChunkTime (the stop token is looked at between chunks), and none after the next report: a
+// reported iteration k begins a chunk, because the test split is to be classified with the weights before update k, and the
+// statistics of a chunk's first iteration are of those weights too. The training split is classified beside it where the
+// solver does not do that by the way.
 //
 // Nothing that the weights depend on depends on where chunks, reports, checkpoints or stops fall. So a run that goes on
 // from a checkpoint ends with the same weights, bit for bit.
@@ -57,10 +59,12 @@ std::string shortest(double value) {
   return std::string(text, end);
 }
 
-std::unique_ptr<Solver> make_solver(SolverKind kind, gpu::Device& device, const gpu::LabelledImages& images) {
+std::unique_ptr<Solver> make_solver(SolverKind kind, gpu::Device& device, const ResidentDataset& dataset) {
   switch (kind) {
     case SolverKind::gemm:
-      return make_gemm_solver(device, images);
+      return make_gemm_solver(device, dataset.train());
+    case SolverKind::gram:
+      return make_gram_solver(device, dataset.gram_system());
   }
   throw std::invalid_argument("unknown solver");
 }
@@ -82,12 +86,12 @@ class Training {
         rate_(static_cast<float>(
             std::min(spec.learning_rate, static_cast<double>(std::numeric_limits<float>::max())))),
         observer_(observer),
-        depth_(std::max(1, device.pipeline_depth())),
+        solver_(make_solver(spec.solver, device, dataset)),
+        most_(std::min(solver_->most_iterations(), spec.iterations)),
         weights_(device, gpu::kWeights),
-        statistics_(device, depth_),
+        statistics_(device, most_),
         correct_(device, 1),
-        host_statistics_(depth_),
-        solver_(make_solver(spec.solver, device, dataset.train())) {
+        host_statistics_(most_) {
     if (resume) {
       weights_.upload(resume->weights);
       done_ = resume->iteration;
@@ -121,9 +125,13 @@ class Training {
     const int first = done_ + 1;
     const bool report = is_reported(spec_, first);
     MetricsRow row;
-    if (report) row.test_accuracy = static_cast<double>(test_correct()) / dataset_.test().count;
+    if (report) {
+      row.test_accuracy = static_cast<double>(correct_of(dataset_.test())) / dataset_.test().count;
+      if (!solver_->counts_correct())
+        row.train_accuracy = static_cast<double>(correct_of(dataset_.train())) / dataset_.train().count;
+    }
 
-    const int count = std::min({depth_, chunk_limit_, next_reported(spec_, first) - first});
+    const int count = std::min({most_, chunk_limit_, next_reported(spec_, first) - first});
     const gpu::Event begin = device_.record();
     solver_->iterate(weights_.data(), rate_, count, statistics_.data());
     const gpu::Event end = device_.record();
@@ -131,13 +139,13 @@ class Training {
     statistics_.download(statistics);
     const double chunk_ms = device_.elapsed_ms(begin, end);
 
-    const int images = dataset_.train().count;
     for (int i = 0; i < count; ++i)
       if (!std::isfinite(statistics[i].squared_residual)) fail_diverged(first + i);
     if (report) {
       row.iteration = first;
-      row.loss = statistics[0].squared_residual / images;
-      row.train_accuracy = static_cast<double>(statistics[0].correct) / images;
+      row.loss = loss_of(statistics[0]);
+      if (solver_->counts_correct())
+        row.train_accuracy = static_cast<double>(statistics[0].correct) / dataset_.train().count;
       // The iterations of a chunk are alike; the first one's part of its time is an equal share.
       row.elapsed_ms = train_ms_ + chunk_ms / count;
       observer_.on_progress(row);
@@ -147,24 +155,29 @@ class Training {
     chunk_limit_ = static_cast<int>(std::clamp(kChunkTime_ms * count / std::max(chunk_ms, 1e-6), 1.0, 1e6));
   }
 
-  // Loss and counts of the weights handed over: one pass more, whose gradient is not used.
+  // Loss and counts of the weights handed over: of one iteration more, whose step is not taken.
   TrainResult finish() {
-    gpu::Buffer<float> gradient(device_, gpu::kWeights);
-    device_.ops().loss_and_gradient(dataset_.train(), weights_.data(), gradient.data(), statistics_.data());
+    TrainResult result;
+    result.state = state();
+    result.test_correct = correct_of(dataset_.test());
+    if (!solver_->counts_correct()) result.train_correct = correct_of(dataset_.train());
+    solver_->iterate(weights_.data(), 0, 1, statistics_.data());
     statistics_.download(std::span(host_statistics_).first(1));
     const gpu::PassStatistics& statistics = host_statistics_.front();
     if (!std::isfinite(statistics.squared_residual)) fail_diverged(done_);
-    TrainResult result;
-    result.state = state();
-    result.loss = statistics.squared_residual / dataset_.train().count;
-    result.train_correct = static_cast<int>(statistics.correct);
-    result.test_correct = test_correct();
+    result.loss = loss_of(statistics);
+    if (solver_->counts_correct()) result.train_correct = static_cast<int>(statistics.correct);
     result.train_ms = train_ms_;
     return result;
   }
 
-  int test_correct() {
-    device_.ops().count_correct(dataset_.test(), weights_.data(), correct_.data());
+  // No loss is below 0; by the normal equations a tiny one may round to there.
+  double loss_of(const gpu::PassStatistics& statistics) const {
+    return std::max(0.0, statistics.squared_residual / dataset_.train().count);
+  }
+
+  int correct_of(const gpu::LabelledImages& images) {
+    device_.ops().count_correct(images, weights_.data(), correct_.data());
     std::uint32_t correct = 0;
     correct_.download({&correct, 1});
     return static_cast<int>(correct);
@@ -175,8 +188,7 @@ class Training {
   [[noreturn]] void fail_diverged(int iteration) const {
     throw Diverged(iteration, "training diverged: the loss left the finite numbers at iteration " +
                                   std::to_string(iteration) + " with learning rate " +
-                                  shortest(spec_.learning_rate) +
-                                  "; use a smaller learning rate (on MNIST below 0.0256)");
+                                  shortest(spec_.learning_rate) + "; use a smaller learning rate");
   }
 
   gpu::Device& device_;
@@ -184,12 +196,12 @@ class Training {
   const TrainSpec spec_;
   const float rate_;
   TrainObserver& observer_;
-  const int depth_;
+  const std::unique_ptr<Solver> solver_;
+  const int most_;  // iterations of one chunk
   gpu::Buffer<float> weights_;
   gpu::Buffer<gpu::PassStatistics> statistics_;
   gpu::Buffer<std::uint32_t> correct_;
   std::vector<gpu::PassStatistics> host_statistics_;
-  std::unique_ptr<Solver> solver_;
   int done_ = 0;
   double train_ms_ = 0;
   int chunk_limit_ = 1;  // the first chunk measures
@@ -201,12 +213,15 @@ std::string_view to_string(SolverKind solver) {
   switch (solver) {
     case SolverKind::gemm:
       return "gemm";
+    case SolverKind::gram:
+      return "gram";
   }
   throw std::invalid_argument("unknown solver");
 }
 
 std::optional<SolverKind> parse_solver(std::string_view text) {
   if (text == "gemm") return SolverKind::gemm;
+  if (text == "gram") return SolverKind::gram;
   return std::nullopt;
 }
 

@@ -16,7 +16,8 @@
 
 namespace mnistd::model {
 
-enum class SolverKind { gemm };
+// gemm: two matrix products over all images, every iteration. gram: the same iterates by the normal equations.
+enum class SolverKind { gemm, gram };
 std::string_view to_string(SolverKind solver);
 std::optional<SolverKind> parse_solver(std::string_view text);
 

@@ -11,8 +11,10 @@
 #include "model/ascii_art.h"
 #include "model/evaluation.h"
 #include "model/linear.h"
+#include "model/spectrum.h"
 #include "model/trainer.h"
 #include "tests/model/mnist_directory.h"
+#include "tests/model/normal_descent.h"
 
 using namespace mnistd;
 
@@ -57,6 +59,34 @@ const std::shared_ptr<const model::Dataset>& mnist() {
   return dataset;
 }
 
+// That a training of 300 iterations at 0.01 is the reference's.
+void check_300(const std::map<int, model::MetricsRow>& rows, const model::TrainResult& result) {
+  const auto reference = reference_rows();
+  REQUIRE(reference.size() == 31);
+  for (const auto& entry : reference) {
+    const ReferenceRow& expected = entry.second;
+    const auto& row = rows.at(entry.first);
+    CAPTURE(row.iteration);
+    CHECK(std::abs(row.loss / expected.loss - 1) < 1e-5);
+    CHECK(std::abs(row.train_accuracy * 60000 - expected.train_correct) <= 5.5);
+    CHECK(std::abs(row.test_accuracy * 10000 - expected.test_correct) <= 5.5);
+  }
+  CHECK(std::abs(result.loss / 0.420517408 - 1) < 1e-5);
+  CHECK(std::abs(result.train_correct - 50875) <= 5);
+  CHECK(std::abs(result.test_correct - 8550) <= 5);
+}
+
+model::TrainResult train_300(const model::ResidentDataset& resident, gpu::Device& device,
+                             model::SolverKind solver) {
+  Rows observer;
+  const model::TrainSpec spec{.iterations = 300, .solver = solver, .report_every = 10};
+  const auto result = model::train(device, resident, spec, observer, {});
+  MESSAGE("300 iterations of " << model::to_string(solver) << " took " << result.train_ms << " ms on "
+                               << device.info().architecture);
+  check_300(observer.rows, result);
+  return result;
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("mnist");
@@ -84,27 +114,64 @@ TEST_CASE("the first test digit is drawn as the original drew it") {
   CHECK(model::ascii_digit(dataset.test.image(0), caption) == read_reference("digit-test-0.txt"));
 }
 
-TEST_CASE("300 iterations at 0.01 give the reference losses and counts") {
+TEST_CASE("300 iterations at 0.01 give the reference losses and counts, by either solver") {
   const auto device = gpu::Device::open({.backend = gpu::Backend::cpu});
   const model::ResidentDataset resident(*device, mnist());
-  Rows observer;
-  const auto result = model::train(*device, resident, {.iterations = 300}, observer, {});
-  MESSAGE("300 iterations took " << result.train_ms << " ms on " << device->info().architecture);
-
-  const auto reference = reference_rows();
-  REQUIRE(reference.size() == 31);
-  REQUIRE(observer.rows.size() == 300);
-  for (const auto& entry : reference) {
-    const ReferenceRow& expected = entry.second;
-    const auto& row = observer.rows.at(entry.first);
-    CAPTURE(row.iteration);
-    CHECK(std::abs(row.loss / expected.loss - 1) < 1e-5);
-    CHECK(std::abs(row.train_accuracy * 60000 - expected.train_correct) <= 5.5);
-    CHECK(std::abs(row.test_accuracy * 10000 - expected.test_correct) <= 5.5);
+  const auto result = train_300(resident, *device, model::SolverKind::gemm);
+  const auto begin_gram = std::chrono::steady_clock::now();
+  resident.gram();
+  const std::chrono::duration<double, std::milli> gram_wall = std::chrono::steady_clock::now() - begin_gram;
+  MESSAGE("the Gram took " << gram_wall.count() << " ms");
+  const auto by_gram = train_300(resident, *device, model::SolverKind::gram);
+  double worst = 0;
+  for (int i = 0; i < 7850; ++i)
+    worst =
+        std::max(worst, std::abs(static_cast<double>(result.state.weights[i]) - by_gram.state.weights[i]));
+  model::Spectrum spectrum;
+  {
+    const auto begin = std::chrono::steady_clock::now();
+    spectrum = model::compute_spectrum(*resident.gram());
+    const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
+    MESSAGE("the spectrum took " << wall.count() << " ms");
   }
-  CHECK(std::abs(result.loss / 0.420517408 - 1) < 1e-5);
-  CHECK(std::abs(result.train_correct - 50875) <= 5);
-  CHECK(std::abs(result.test_correct - 8550) <= 5);
+  // GFX906.md has them, found by another program.
+  CHECK(std::abs(1 / spectrum.stability_limit() - 39.0126174) < 1e-7);
+  CHECK(std::abs(spectrum.stability_limit() - 0.0256327) < 1e-7);
+  // The closed form against a descent in float64: at the rate of the trainings, close to the limit, and above it.
+  for (const double rate : {static_cast<double>(0.01F), 0.0256, 0.03}) {
+    CAPTURE(rate);
+    const model::ClosedForm form(spectrum, model::kDefaultSeed, rate);
+    test::NormalDescent descent(*resident.gram(), model::kDefaultSeed);
+    double worst_loss = 0;
+    for (int k = 0; k <= 300; ++k) {
+      worst_loss = std::max(worst_loss, std::abs(form.loss(k) / descent.loss() - 1));
+      if (k < 300) descent.step(rate);
+    }
+    MESSAGE("rate " << rate << ": closed form and float64 descent differ by " << worst_loss);
+    CHECK(worst_loss <= 1e-9);
+    double worst_weight = 0, size = 0;
+    const auto weights = form.weights(300);
+    for (int i = 0; i < 7850; ++i) {
+      worst_weight = std::max(worst_weight, std::abs(weights[i] - descent.weights()[i]));
+      size = std::max(size, std::abs(weights[i]));
+    }
+    CHECK(worst_weight <= 1e-9 * size);
+  }
+  {
+    const model::ClosedForm form(spectrum, model::kDefaultSeed, 0.01F);
+    for (const auto& entry : reference_rows())
+      CHECK(std::abs(form.loss(entry.first - 1) / entry.second.loss - 1) < 1e-6);
+    CHECK(std::abs(form.loss(300) / by_gram.loss - 1) < 1e-5);
+    CHECK(std::abs(form.loss(300) / result.loss - 1) < 1e-5);
+    double worst_weight = 0;
+    const auto weights = form.weights(300);
+    for (int i = 0; i < 7850; ++i)
+      worst_weight = std::max(worst_weight, std::abs(weights[i] - result.state.weights[i]));
+    MESSAGE("closed form and gemm weights differ by at most " << worst_weight);
+    CHECK(worst_weight <= 1e-6);
+  }
+  MESSAGE("the solvers' weights differ by at most " << worst);
+  CHECK(worst <= 1e-6);
 
   // The model on the host classifies as the device does, but for what rounding may move.
   const model::LinearModel linear(result.state.weights);
