@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu/cpu/gram_build.h"
 #include "gpu/cpu/task_rounds.h"
 
 namespace mnistd::gpu::cpu {
@@ -52,7 +53,7 @@ SimdOps::SimdOps(int threads)
 
 std::uint64_t SimdOps::scratch_bytes() const {
   return weights_.bytes() + gradient_.bytes() + gradients_.bytes() + sums_.bytes() + ink_.bytes() +
-         scratch_.size() * (sizeof(Scratch) + kTileScores * sizeof(float));
+         gram_descent_.bytes() + scratch_.size() * (sizeof(Scratch) + kTileScores * sizeof(float));
 }
 
 void SimdOps::pack(int c, const float* from) {
@@ -216,12 +217,12 @@ void SimdOps::descend(const LabelledImages& images, float* weights, float rate, 
 }
 
 void SimdOps::gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) {
-  plain_.gram(images, products, class_sums);
+  build_gram(team_, images, products, class_sums);
 }
 
 void SimdOps::gram_descend(const GramSystem& system, float* weights, float rate, int count,
                            PassStatistics* statistics) {
-  plain_.gram_descend(system, weights, rate, count, statistics);
+  gram_descent_.run(team_, system, weights, rate, count, statistics);
 }
 
 void SimdOps::scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "gpu/cpu/aligned_array.h"
+#include "gpu/cpu/gram_descent.h"
 #include "gpu/cpu/reference_ops.h"
 #include "gpu/cpu/simd_kernels.h"
 #include "gpu/cpu/thread_team.h"
@@ -81,6 +82,7 @@ class SimdOps : public Ops {
 
   ThreadTeam team_;
   ReferenceOps plain_;
+  GramDescent gram_descent_;
   std::vector<Scratch> scratch_;
   AlignedArray<float> weights_;  // 10×kRowFloats, over 255
   float biases_[kClasses] = {};

@@ -1,14 +1,11 @@
 // Every operation of every implementation against float64, at sizes around its tiles and chunks, for each vector unit
 // that was compiled and that this machine has.
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <hwy/highway.h>
 
 #include "gpu/cpu/reference_ops.h"
 #include "gpu/cpu/simd_kernels.h"
@@ -16,6 +13,7 @@
 #include "gpu/error.h"
 #include "tests/gpu/formulas.h"
 #include "tests/gpu/guarded.h"
+#include "tests/gpu/only_target.h"
 
 namespace mnistd::gpu {
 namespace {
@@ -158,15 +156,6 @@ void check_no_images(Ops& ops) {
   }
 }
 
-// A test's choice of vector unit, undone at its end.
-class OnlyTarget {
- public:
-  explicit OnlyTarget(std::int64_t target) { hwy::SetSupportedTargetsForTest(target); }
-  OnlyTarget(const OnlyTarget&) = delete;
-  OnlyTarget& operator=(const OnlyTarget&) = delete;
-  ~OnlyTarget() { hwy::SetSupportedTargetsForTest(0); }
-};
-
 }  // namespace
 
 TEST_CASE("the reference operations agree with float64") {
@@ -187,19 +176,10 @@ TEST_CASE("the SIMD operations agree with float64") {
 }
 
 TEST_CASE("the SIMD operations agree with float64 on every vector unit of this machine") {
-  const std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
-  CHECK(std::popcount(static_cast<std::uint64_t>(targets)) >= 1);
-  for (int bit = 0; bit < 63; ++bit) {
-    const std::int64_t target = targets & (std::int64_t{1} << bit);
-    if (target == 0) continue;
-    const std::string name = hwy::TargetName(target);
-    CAPTURE(name);
-    const OnlyTarget only(target);
-    CHECK(cpu::vector_unit().name == name);
+  on_every_vector_unit([] {
     cpu::SimdOps ops(2);
     check_sizes_and_extremes(ops);
-    MESSAGE("checked on " << name << ", " << cpu::vector_unit().floats << " floats a vector");
-  }
+  });
 }
 
 }  // namespace mnistd::gpu
