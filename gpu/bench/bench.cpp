@@ -134,7 +134,9 @@ class Run {
   }
 
   void train(Device& device, const HostImages& host, const Truth& truth) {
-    const int iterations = options_.quick ? kQuickIterations : kTrainingIterations;
+    const int usual = options_.quick ? kQuickIterations : kTrainingIterations;
+    const int iterations = options_.iterations < 0 ? usual : options_.iterations;
+    if (iterations == 0) return;
     const bool stable = kTrainingRate < truth.largest_stable_rate();
     const float rate = stable ? kTrainingRate : truth.safe_rate();
     std::optional<Descent> expected;

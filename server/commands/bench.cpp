@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -46,6 +47,13 @@ struct Silence final : bench::BenchObserver {
   void on_training(const bench::Training&) override {}
 };
 
+bool write(const std::filesystem::path& file, const bench::Report& report) {
+  std::ofstream out(file);
+  out << bench::json_of(report, MNISTD_VERSION, now_utc()) << std::flush;
+  if (!out) std::cerr << "mnistd: cannot write " << file.string() << '\n';
+  return out.good();
+}
+
 }  // namespace
 
 int run_bench(const BenchCommandOptions& options) {
@@ -73,7 +81,8 @@ int run_bench(const BenchCommandOptions& options) {
     bench::TextReport text(stdout);
     const bench::Report report = bench::run_bench(chosen, pointers, text);
     text.end(report);
-    return report.right() && std::ferror(stdout) == 0 ? 0 : 1;
+    const bool written = !options.json_file || write(*options.json_file, report);
+    return report.right() && written && std::ferror(stdout) == 0 ? 0 : 1;
   } catch (const std::invalid_argument& wrong) {
     std::cerr << "mnistd: " << wrong.what() << '\n';
     return 2;

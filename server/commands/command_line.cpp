@@ -231,10 +231,15 @@ int bench(const std::vector<std::string>& arguments) {
   app.add_option("--kernel", options.bench.device.kernel,
                  "Only with these variants, for example residual=1-plain,gradient=2-tiled");
   app.add_option("--operations", options.bench.operations, "Only these, with commas between")->delimiter(',');
+  app.add_option("--iterations", options.bench.iterations,
+                 "Of the two trainings at the end, whose losses are checked; 0: none (default: 300)")
+      ->check(CLI::Range(0, gpu::bench::Workbench::kMostIterations));
   app.add_flag("--chosen", chosen_only,
                "Only the variants that the device chooses, and no second set of images");
   app.add_flag("--quick", options.bench.quick, "Few samples and a short training: does it run at all");
-  app.add_flag("--json", options.json, "The report as JSON");
+  CLI::Option* json = app.add_flag("--json", options.json, "The report as JSON in place of the tables");
+  app.add_option("--json-file", options.json_file, "The report as JSON into a file, beside the tables")
+      ->excludes(json);
   if (const auto code = parse(app, arguments)) return *code;
   options.bench.variants = !chosen_only;
   return run_bench(options);

@@ -42,6 +42,7 @@ struct BenchCommandOptions {
   std::optional<std::filesystem::path> dataset;  // none: data/mnist if it is there, else random bytes
   bool random = false;                           // random bytes only
   bool json = false;
+  std::optional<std::filesystem::path> json_file;  // beside the text
 };
 // 0 if every operation is right.
 int run_bench(const BenchCommandOptions& options);
