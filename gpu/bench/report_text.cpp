@@ -35,7 +35,7 @@ void TextReport::on_device(const Report& report) {
 
 void TextReport::on_row(const Row& row) {
   if (!began_) {
-    std::fprintf(out_, "\n%-18s %9s %19s %9s %9s %8s %9s %6s\n", "operation", "warm ms", "quartiles",
+    std::fprintf(out_, "\n%-19s %9s %19s %9s %9s %8s %9s %6s\n", "operation", "warm ms", "quartiles",
                  "cold ms", "Gop/s", "GB/s", "limit ms", "share");
   }
   if (!began_ || kernel_ != row.kernel || source_ != row.source) {
@@ -48,20 +48,20 @@ void TextReport::on_row(const Row& row) {
   if (row.timing) {
     const Summary& warm = row.timing->warm;
     const std::string spread = figure(warm.lower) + " - " + figure(warm.upper);
-    std::fprintf(out_, "  %-16s %9s %19s %9s %9s %8s %9s %5.1f%%\n", row.operation.c_str(),
+    std::fprintf(out_, "  %-17s %9s %19s %9s %9s %8s %9s %5.1f%%\n", row.operation.c_str(),
                  figure(warm.median).c_str(), spread.c_str(), figure(row.timing->cold.median).c_str(),
                  figure(rate(row.work.flops + row.work.byte_operations, warm.median)).c_str(),
                  figure(rate(row.work.bytes, warm.median)).c_str(), figure(row.bound.milliseconds).c_str(),
                  100 * row.bound.milliseconds / warm.median);
   } else {
-    std::fprintf(out_, "  %-16s WRONG, so not timed\n", row.operation.c_str());
+    std::fprintf(out_, "  %-17s WRONG, so not timed\n", row.operation.c_str());
     for (const std::string& fault : row.faults) std::fprintf(out_, "    %s\n", fault.c_str());
   }
   std::fflush(out_);
 }
 
 void TextReport::on_training(const Training& training) {
-  std::fprintf(out_, "  a training, %s: %d iterations at %g, %s ms each, loss %.9f (float64: %.9f)\n",
+  std::fprintf(out_, "  a training, %s: %d iterations at %.3g, %s ms each, loss %.9f (float64 %.9f)\n",
                training.solver.c_str(), training.iterations, static_cast<double>(training.rate),
                figure(training.milliseconds).c_str(), training.loss, training.expected_loss);
   for (const std::string& fault : training.faults) std::fprintf(out_, "    WRONG: %s\n", fault.c_str());
@@ -71,14 +71,13 @@ void TextReport::on_training(const Training& training) {
 void TextReport::end(const Report& report) {
   const Memory& memory = report.memory;
   const double images = static_cast<double>(memory.images);
-  std::fprintf(out_, "\nmemory   images %.2f MB", images * 1e-6);
-  if (memory.gemm_scratch > 0) {
-    std::fprintf(out_, "; beyond them gemm iterations keep %.2f MB, %.3f of it",
-                 static_cast<double>(memory.gemm_scratch) * 1e-6,
-                 static_cast<double>(memory.gemm_scratch) / images);
-  }
-  std::fprintf(out_, "; all operations %.2f MB, %.3f\n", static_cast<double>(memory.all_scratch) * 1e-6,
-               static_cast<double>(memory.all_scratch) / images);
+  std::fprintf(out_, "\nmemory   images %.2f MB\n", images * 1e-6);
+  const auto beyond = [&](const char* what, std::uint64_t bytes) {
+    std::fprintf(out_, "         beyond them: %.2f MB, %.3f of that, kept by %s\n",
+                 static_cast<double>(bytes) * 1e-6, static_cast<double>(bytes) / images, what);
+  };
+  if (memory.gemm_scratch > 0) beyond("gemm iterations", memory.gemm_scratch);
+  beyond("all that was run", memory.all_scratch);
   std::fprintf(out_, "Result: %s\n", report.right() ? "all right" : "WRONG");
   std::fflush(out_);
 }

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import test from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { besides, binary, emulated, mnist, run, temporaryDirectory } from './program.mjs';
 
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const faulty = process.env.MNISTD_FAULTY ?? besides('mnistd_faulty');
 const operations = ['descend', 'loss_and_gradient', 'residual', 'gradient', 'step', 'initialise', 'scores', 'count_correct', 'gram', 'gram_descend'];
 const small = ['--images', '150', '--quick', '--dataset', mnist];
@@ -39,6 +41,20 @@ function looksLikeAReport(report, images) {
   assert.equal(report.right, true);
 }
 
+// The first images of MNIST as a dataset of its own.
+function firstOfMnist(context, count) {
+  const directory = temporaryDirectory(context);
+  for (const split of ['train', 't10k']) {
+    for (const [kind, header, bytes] of [['images-idx3', 16, 784], ['labels-idx1', 8, 1]]) {
+      const name = `${split}-${kind}-ubyte`;
+      const cut = Buffer.from(readFileSync(join(mnist, name)).subarray(0, header + bytes * count));
+      cut.writeUInt32BE(count, 4);
+      writeFileSync(join(directory, name), cut);
+    }
+  }
+  return directory;
+}
+
 test('on the CPU: the table, of all operations, on both kinds of images', async () => {
   const { code, stdout, stderr } = await run(['bench', '--backend', 'cpu', ...small]);
   assert.equal(code, 0, stdout + stderr);
@@ -48,8 +64,8 @@ test('on the CPU: the table, of all operations, on both kinds of images', async 
   const [real, random] = stdout.split('what the device chooses, random bytes');
   for (const name of operations) assert.match(real, new RegExp(`^  ${name} +\\d.* - .*%$`, 'm'), name);
   for (const name of ['descend', 'residual', 'gram']) assert.match(random, new RegExp(`^  ${name} +\\d.*%$`, 'm'), name);
-  assert.match(stdout, /a training, gemm: 5 iterations at 0.01, .* loss 0\.\d{9} \(float64: 0\.\d{9}\)/);
-  assert.match(stdout, /^memory {3}images 0\.12 MB; beyond them gemm iterations keep/m);
+  assert.match(stdout, /a training, gemm: 5 iterations at 0.01, .* loss 0\.\d{9} \(float64 0\.\d{9}\)/);
+  assert.match(stdout, /^memory {3}images 0\.12 MB\n {9}beyond them: \d+\.\d\d MB, \d\.\d{3} of that, kept by gemm iterations$/m);
   assert.match(stdout, /^Result: all right$/m);
   assert.ok(stdout.split('\n').every((line) => [...line].length <= 100), stdout);
 });
@@ -73,9 +89,12 @@ test('as JSON', async (t) => {
 });
 
 test('more images than there are repeat them; without a dataset they are random', async (t) => {
-  const { code, stdout } = await run(['bench', '--backend', 'cpu', '--json', '--quick', '--chosen', '--images', '61000', '--dataset', mnist, '--operations', 'descend,count_correct', '--iterations', '0']);
+  const dataset = firstOfMnist(t, 100);
+  const { code, stdout } = await run(['bench', '--backend', 'cpu', '--json', '--quick', '--chosen', '--images', '250', '--dataset', dataset]);
   assert.equal(code, 0, stdout);
-  assert.deepEqual(JSON.parse(stdout).images, { count: 61000, source: mnist, repeated_from: 60000 });
+  const report = JSON.parse(stdout);
+  looksLikeAReport(report, 250);
+  assert.deepEqual(report.images, { count: 250, source: dataset, repeated_from: 100 });
   const elsewhere = await run(['bench', '--backend', 'cpu', '--json', '--quick', '--images', '90', '--operations', 'descend'], { cwd: temporaryDirectory(t) });
   assert.equal(elsewhere.code, 0, elsewhere.stdout);
   assert.deepEqual(JSON.parse(elsewhere.stdout).images, { count: 90, source: 'random bytes', repeated_from: 90 });
@@ -98,7 +117,7 @@ test('on the emulator: every variant that can be forced', async (t) => {
 
 test('what is wrong is not timed', async (t) => {
   if (!existsSync(faulty)) return t.skip(`no ${faulty}: it is built with the tests`);
-  const page = (fault, ...more) => run(['bench', '--backend', 'hip', '--chosen', ...small, ...more], { program: faulty, env: { ...process.env, MNISTD_FAULT: fault } });
+  const page = (fault, ...more) => run(['bench', '--backend', 'hip', '--chosen', '--images', '150', '--quick', '--random', ...more], { program: faulty, env: { ...process.env, MNISTD_FAULT: fault } });
   const right = await page('');
   assert.equal(right.code, 0, right.stdout + right.stderr);
   const cases = [
@@ -119,7 +138,7 @@ test('what is wrong is not timed', async (t) => {
     ['loss_and_gradient', 'loss_and_gradient', /1 of 7850 values are off; value 784/],
   ];
   for (const [fault, operation, said] of cases) {
-    const { code, stdout } = await page(fault, '--iterations', '0');
+    const { code, stdout } = await page(fault, '--iterations', '0', '--operations', operation);
     assert.equal(code, 1, `${fault}\n${stdout}`);
     assert.match(stdout, new RegExp(`^  ${operation} +WRONG, so not timed$`, 'm'), fault);
     assert.match(stdout, said, fault);
@@ -162,6 +181,7 @@ test('wrong usage, and no such device', async () => {
 test('the comparison with a rival: in turn, and only where both reach the same loss', async (t) => {
   if (spawnSync('python3', ['--version']).status !== 0) return t.skip('no python3');
   const directory = temporaryDirectory(t);
+  const dataset = firstOfMnist(t, 400);
   // A rival that tells of the loss that it is given, and of fixed times.
   const rival = join(directory, 'rival.mjs');
   writeFileSync(rival, `
@@ -169,13 +189,13 @@ test('the comparison with a rival: in turn, and only where both reach the same l
     const [, , loss] = process.argv;
     const cases = ['descend', 'gram_descend', 'gram'].map((ours) => ({ name: 'by hand: ' + ours, ours, how: 'slowly' }));
     const trainings = ['gemm', 'gram'].map((name) => ({ case: name, iterations: 5, learning_rate: 0.01, loss: Number(loss) }));
-    console.log(JSON.stringify({ peer: 'Abacus', device: 'wood', what: 'beads', images: 60000, trainings, cases }));
+    console.log(JSON.stringify({ peer: 'Abacus', device: 'wood', what: 'beads', images: 400, trainings, cases }));
     for await (const line of createInterface({ input: process.stdin }))
       if (line === 'round') console.log(JSON.stringify(Object.fromEntries(cases.map(({ name }) => [name, { median: 1000, least: 900, most: 2000 }]))));
   `);
   const compare = (loss, results) =>
-    run(['gpu/bench/peers/compare.py', '--ours', binary, '--flags', '--backend cpu --quick', '--dataset', mnist, '--rounds', '2', '--iterations', '5', '--results', results, '--', process.execPath, rival, String(loss)],
-      { program: 'python3', cwd: resolve(import.meta.dirname ?? join(process.cwd()), '../..'), seconds: 500, env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' } });
+    run(['gpu/bench/peers/compare.py', '--ours', binary, '--flags', '--backend cpu --quick', '--dataset', dataset, '--rounds', '2', '--iterations', '5', '--results', results, '--', process.execPath, rival, String(loss)],
+      { program: 'python3', cwd: root, env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' } });
   const wrong = await compare(0.9, join(directory, 'none'));
   assert.notEqual(wrong.code, 0);
   assert.match(wrong.stderr, /Abacus, gemm ends 5 iterations with the loss 0\.9, not 0\.\d+/);
