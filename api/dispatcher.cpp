@@ -34,6 +34,7 @@ Dispatcher::Dispatcher(Context& context, Access access) : context_(context), acc
   add_event_routes(router_);
   add_model_routes(router_);
   add_predict_routes(router_);
+  add_curve_routes(router_);
   add_dataset_routes(router_);
   add_system_routes(router_);
   add_dashboard_routes(router_);

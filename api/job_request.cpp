@@ -15,19 +15,20 @@ constexpr std::size_t kKeyCharacters = 200;
 
 std::string in_quotes(const std::string& text) { return excerpt(Json(text)); }
 
-void read_learning_rate(JsonFields& fields, model::TrainSpec& train) {
+// True for "auto".
+bool read_learning_rate(JsonFields& fields, model::TrainSpec& train) {
   const Json* value = fields.find("learning_rate");
-  if (value == nullptr) return;
-  if (value->is_string() && *value == "auto") {
-    fields.add_error("learning_rate", "\"auto\" is not available yet; give a number, such as 0.01");
-  } else if (!value->is_number() || !(value->get<double>() >= 0)) {
-    fields.add_error("learning_rate", "must be a number, at least 0, found " + excerpt(*value));
+  if (value == nullptr) return false;
+  if (value->is_string() && *value == "auto") return true;
+  if (!value->is_number() || !(value->get<double>() >= 0)) {
+    fields.add_error("learning_rate", "must be a number, at least 0, or \"auto\", found " + excerpt(*value));
   } else if (value->get<double>() > static_cast<double>(std::numeric_limits<float>::max())) {
     fields.add_error("learning_rate",
                      "is beyond the largest 32-bit floating-point number, found " + excerpt(*value));
   } else {
     train.learning_rate = value->get<double>();
   }
+  return false;
 }
 
 void read_names(JsonFields& fields, const server::Datasets& datasets, server::JobSpec& spec) {
@@ -69,7 +70,7 @@ server::Daemon::Submission parse_submission(const Json& object, const std::strin
 
   const auto iterations = fields.integer("iterations", 1, model::kMaximumIterations);
   if (iterations) spec.train.iterations = static_cast<int>(*iterations);
-  read_learning_rate(fields, spec.train);
+  submission.automatic_rate = read_learning_rate(fields, spec.train);
   read_names(fields, datasets, spec);
   if (const auto seed = fields.integer("seed", 0, std::numeric_limits<std::uint32_t>::max()))
     spec.train.seed = static_cast<std::uint32_t>(*seed);
@@ -82,6 +83,7 @@ server::Daemon::Submission parse_submission(const Json& object, const std::strin
 
   if (!idempotency_key.empty()) {
     Json canonical = to_json(spec);  // with the defaults: {} and {"iterations":100} ask for the same
+    if (submission.automatic_rate) canonical["learning_rate"] = "auto";
     canonical["name"] = submission.name ? Json(*submission.name) : Json(nullptr);
     submission.idempotency = server::Idempotency{idempotency_key, canonical.dump()};
   }

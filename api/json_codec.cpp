@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<const char*, 5> kColumns = {"iteration", "loss", "train_accuracy", "test_accuracy",
                                                  "elapsed_ms"};
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(double value) { return finite_or_null(value); }
 
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
@@ -42,6 +42,8 @@ std::array<Json, 5> cells(const model::MetricsRow& row) {
 }
 
 }  // namespace
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 std::string format_time(server::Time time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 // "2026-11-30T08:15:00.123Z"
 std::string format_time(server::Time time);
 
+Json finite_or_null(double value);
 // A float in the fewest digits that give it back: 0.1f is 0.1, not 0.10000000149011612.
 Json to_json(float value);
 Json to_json(const server::JobSpec& spec);

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "api/base64url.h"
+#include "api/strict_json.h"
 
 namespace mnistd::api {
 namespace {
@@ -67,6 +68,18 @@ std::optional<std::int64_t> Query::integer(std::string_view name, std::int64_t l
     add_error(std::string(name), "must be a whole number from " + std::to_string(low) + " to " +
                                      std::to_string(high) + ", found \"" + given->substr(0, 40) + "\"");
   return value;
+}
+
+std::optional<double> Query::number(std::string_view name, double low, double high) {
+  const auto given = text(name);
+  if (!given) return std::nullopt;
+  double value = 0;
+  const char* const last = given->data() + given->size();
+  const auto [end, error] = std::from_chars(given->data(), last, value);
+  if (!given->empty() && error == std::errc() && end == last && value >= low && value <= high) return value;
+  add_error(std::string(name), "must be a number from " + Json(low).dump() + " to " + Json(high).dump() +
+                                   ", found \"" + given->substr(0, 40) + "\"");
+  return std::nullopt;
 }
 
 bool Query::flag(std::string_view name) {

@@ -29,6 +29,8 @@ class Query {
 
   std::optional<std::string> text(std::string_view name) const;
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high);
+  // A decimal number in [low, high].
+  std::optional<double> number(std::string_view name, double low, double high);
   bool flag(std::string_view name);  // 1, true, yes; 0, false, no; absent is false
   // One of the choices, or nothing where absent or wrong.
   std::optional<std::string> choice(std::string_view name, std::initializer_list<std::string_view> choices);

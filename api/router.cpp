@@ -35,9 +35,12 @@ Router::Match Router::match(const std::string& method, const std::vector<std::st
   const auto allow = [&](const std::string& name) {
     match.allow += (match.allow.empty() ? "" : ", ") + name;
   };
+  // The first pattern that fits is the one: a name that is written out stands before a {…} in its place.
+  const std::vector<std::string>* pattern = nullptr;
   for (const Route& route : routes_) {
     auto captures = capture(route.segments, path);
-    if (!captures) continue;
+    if (!captures || (pattern != nullptr && *pattern != route.segments)) continue;
+    pattern = &route.segments;
     allow(route.method);
     match.key = route.key;
     if (route.method == "GET") allow("HEAD");

@@ -11,13 +11,14 @@
 namespace mnistd::api {
 namespace {
 
-Json describe(const model::Dataset& dataset) {
+Json describe(const model::Dataset& dataset, server::Daemon& daemon) {
+  const auto spectrum = daemon.find_spectrum(dataset.name);
   return {{"name", dataset.name},
           {"rows", model::kRows},
           {"columns", model::kColumns},
           {"classes", model::kClasses},
           {"splits", {{"train", dataset.train.count()}, {"test", dataset.test.count()}}},
-          {"stability_limit", nullptr}};
+          {"stability_limit", spectrum ? Json(spectrum->stability_limit()) : Json(nullptr)}};
 }
 
 model::SplitName split_of(const std::string& text) {
@@ -33,7 +34,7 @@ void list_datasets(Exchange& exchange) {
   Json items = Json::array();
   std::size_t place = 0;
   for (const auto& [name, dataset] : exchange.context.daemon.datasets()) {
-    if (place >= start && items.size() < limit) items.push_back(describe(*dataset));
+    if (place >= start && items.size() < limit) items.push_back(describe(*dataset, exchange.context.daemon));
     ++place;
   }
   const std::size_t next = start + items.size();
@@ -47,7 +48,8 @@ void list_datasets(Exchange& exchange) {
 void get_dataset(Exchange& exchange) {
   exchange.query.allow({});
   exchange.query.finish();
-  reply_json(exchange.response, 200, describe(*exchange.context.daemon.dataset(exchange.captures[0])));
+  reply_json(exchange.response, 200,
+             describe(*exchange.context.daemon.dataset(exchange.captures[0]), exchange.context.daemon));
 }
 
 // ?truth=5&predicted=3&wrong=1: images in order, those that the filters let through, with the active model's labels.

@@ -91,6 +91,7 @@ std::shared_ptr<const Gram> ResidentDataset::gram() const {
 }
 
 void ResidentDataset::adopt(std::shared_ptr<const Gram> gram) {
+  if (gram == gram_) return;
   if (gram->images != host_->train.count())
     throw std::invalid_argument("a Gram of " + std::to_string(gram->images) + " images for a dataset of " +
                                 std::to_string(host_->train.count()));

@@ -50,12 +50,14 @@ class EventList {
 Daemon::Daemon(const DaemonOptions& options)
     : data_dir_(options.data_dir),
       datasets_(load_datasets(options.datasets)),
+      spectra_(std::make_unique<Spectra>(data_dir_, datasets_, options.eager_spectra)),
       store_(data_dir_.database()),
       queue_(options.queue_limit) {
   registry_ = std::make_unique<ModelRegistry>(data_dir_, store_);
   recorder_ = std::make_unique<Recorder>(store_, log_);
-  worker_ = std::make_unique<Worker>([device = options.device] { return gpu::Device::open(device); },
-                                     datasets_, Worker::Rooms{queue_, store_, log_, *recorder_, *registry_});
+  worker_ =
+      std::make_unique<Worker>([device = options.device] { return gpu::Device::open(device); }, datasets_,
+                               Worker::Rooms{queue_, store_, log_, *recorder_, *registry_, *spectra_});
   const gpu::DeviceInfo& device = worker_->device();
   spdlog::info("device {}: {} ({}, {} compute units)", device.backend, device.name, device.architecture,
                device.compute_units);
@@ -103,6 +105,10 @@ JobStore::Inserted Daemon::submit(const Submission& submission) {
     }
   }
   data_dir_.check();
+  JobSpec spec = submission.spec;
+  const auto spectrum =
+      submission.automatic_rate ? wait_for_spectrum(spec.dataset) : spectra_->known(spec.dataset);
+  if (submission.automatic_rate) spec.train.learning_rate = spectrum->automatic_rate();
   if (!queue_.reserve()) {
     if (queue_.is_closed()) {
       throw Unavailable(kRetryWhenDraining_s, "the daemon is shutting down and takes no new jobs");
@@ -114,7 +120,10 @@ JobStore::Inserted Daemon::submit(const Submission& submission) {
   job.created_at = now();
   job.id = new_job_id(job.created_at);
   job.name = submission.name;
-  job.spec = submission.spec;
+  job.spec = spec;
+  if (spectrum) {
+    if (auto warning = stability_warning(spec, *spectrum)) job.warnings.push_back(std::move(*warning));
+  }
   job.device = worker_->device().name;
   JobStore::Inserted inserted;
   try {
@@ -259,6 +268,16 @@ std::shared_ptr<const model::Dataset> Daemon::dataset(const std::string& name) c
   std::string names;
   for (const auto& [known, dataset] : datasets_) names += (names.empty() ? "" : ", ") + known;
   throw NotFound("no dataset " + name + "; this daemon has " + (names.empty() ? "none" : names));
+}
+
+std::shared_ptr<const model::Spectrum> Daemon::find_spectrum(const std::string& dataset_name) {
+  dataset(dataset_name);
+  return spectra_->ask(dataset_name);
+}
+
+std::shared_ptr<const model::Spectrum> Daemon::wait_for_spectrum(const std::string& dataset_name) {
+  dataset(dataset_name);
+  return spectra_->wait_for(dataset_name);
 }
 
 Daemon::Status Daemon::status() const {

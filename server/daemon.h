@@ -18,6 +18,7 @@
 #include "server/job_store.h"
 #include "server/model_registry.h"
 #include "server/recorder.h"
+#include "server/spectra.h"
 #include "server/worker.h"
 
 namespace mnistd::server {
@@ -28,6 +29,7 @@ struct DaemonOptions {
   gpu::DeviceOptions device;
   std::size_t queue_limit = 100;
   bool first_training = true;  // queue the default training where there is no model and no job waiting
+  bool eager_spectra = true;   // work out every dataset's stability limit at the start, or only when asked
 };
 
 class Daemon {
@@ -42,8 +44,10 @@ class Daemon {
     JobSpec spec;
     std::optional<std::string> name;
     std::optional<Idempotency> idempotency;
+    bool automatic_rate =
+        false;  // the learning rate is the dataset's, see model::Spectrum; that of the spec is not used
   };
-  // The job is on disk when this returns. Throws Unavailable, IdempotencyMismatch, StoreError. The spec must be valid.
+  // The job is on disk when this returns. An automatic rate may wait for the dataset's spectrum. Throws Unavailable, IdempotencyMismatch, StoreError. The spec must be valid.
   JobStore::Inserted submit(const Submission& submission);
   Job job(const std::string& id);  // with live progress; throws NotFound, as all that follow
   Page<Job> jobs(std::optional<JobState> state, int limit, std::optional<std::int64_t> before);
@@ -63,6 +67,10 @@ class Daemon {
   ModelRegistry& models() { return *registry_; }
   const Datasets& datasets() const { return datasets_; }
   std::shared_ptr<const model::Dataset> dataset(const std::string& name) const;  // throws NotFound
+  // The dataset's spectrum, for predictions of trainings and its stability limit. find: null until known, and asks for it. wait_for: throws
+  // Unavailable. Both throw NotFound.
+  std::shared_ptr<const model::Spectrum> find_spectrum(const std::string& dataset_name);
+  std::shared_ptr<const model::Spectrum> wait_for_spectrum(const std::string& dataset_name);
 
   struct Status {
     gpu::DeviceInfo device;
@@ -91,6 +99,7 @@ class Daemon {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   DataDir data_dir_;
   Datasets datasets_;
+  std::unique_ptr<Spectra> spectra_;
   JobStore store_;
   JobQueue queue_;
   EventLog log_;

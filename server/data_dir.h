@@ -1,4 +1,4 @@
-// The daemon's directory: mnistd.sqlite3, models/<id>.safetensors, and lock, held while the daemon lives so that a second
+// The daemon's directory: mnistd.sqlite3, models/<id>.safetensors, cache/, and lock, held while the daemon lives so that a second
 // one refuses to start on the same directory.
 #pragma once
 
@@ -27,6 +27,9 @@ class DataDir {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path database() const { return path_ / "mnistd.sqlite3"; }
   std::filesystem::path weights(const std::string& model_id) const;
+  // What can be worked out again: the folder, and a file in it. Neither need exist.
+  std::filesystem::path cache() const { return path_ / "cache"; }
+  std::filesystem::path cache(const std::string& file) const { return cache() / file; }
 
  private:
   std::filesystem::path path_;

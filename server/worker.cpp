@@ -19,6 +19,9 @@
 // the trainer makes at least every four seconds however far apart the reports are; while it waits for the store, with
 // every attempt. So half a minute of silence means that one iteration hangs, which only a sick device does.
 //
+// The Gram of a dataset is the device's work too. It is computed between jobs, before the first one where the daemon is new,
+// and takes a fraction of a second once in a dataset's life; what is done with it is not this thread's (spectra.h).
+//
 // A lost device (DeviceLost) fails the job that met it. The thread stays, so that drain and join work, but takes no
 // further job: those wait in the queue for a daemon with a working device.
 #include "server/worker.h"
@@ -121,6 +124,22 @@ void Worker::lose_device(const std::string& why) {
   trouble_ = "device lost: " + why + "; restart the daemon, and the machine if that does not help";
 }
 
+void Worker::compute_wanted_grams(Resident& resident) {
+  while (const auto name = rooms_.spectra.wanted()) {
+    if (trouble() || drain_.stop_requested()) return;
+    try {
+      rooms_.spectra.give(*name, resident.at(*name).gram());
+    } catch (const gpu::DeviceLost& error) {
+      rooms_.spectra.give_up(*name, error.what());
+      lose_device(error.what());
+    } catch (const std::exception& error) {
+      spdlog::warn("dataset {}: its Gram was not computed: {}", *name, error.what());
+      rooms_.spectra.give_up(*name, error.what());
+    }
+    beat();
+  }
+}
+
 void Worker::run(const OpenDevice& open_device, const Datasets& datasets, std::promise<void> started) {
   std::unique_ptr<gpu::Device> device;
   Resident resident;  // goes before its device
@@ -142,6 +161,7 @@ void Worker::run(const OpenDevice& open_device, const Datasets& datasets, std::p
       changed_.wait_for(lock, drain_.get_token(), kIdleBeat, [] { return false; });
       continue;
     }
+    compute_wanted_grams(resident);
     const auto id = rooms_.queue.pop(kIdleBeat, [this](const std::string& taken) {
       const std::lock_guard lock(mutex_);
       running_id_ = taken;

@@ -21,10 +21,9 @@
 #include "server/job_store.h"
 #include "server/model_registry.h"
 #include "server/recorder.h"
+#include "server/spectra.h"
 
 namespace mnistd::server {
-
-using Datasets = std::map<std::string, std::shared_ptr<const model::Dataset>>;
 
 class Worker {
  public:
@@ -34,6 +33,7 @@ class Worker {
     EventLog& log;
     Recorder& recorder;
     ModelRegistry& registry;
+    Spectra& spectra;
   };
   using OpenDevice = std::function<std::unique_ptr<gpu::Device>()>;
   // Starts the thread, which calls `open_device` and makes the datasets resident; returns when that is done and throws what
@@ -66,11 +66,14 @@ class Worker {
   bool cancel_requested() const;
   bool give_back();  // the job is no longer the worker's; false where a cancel came first
   void lose_device(const std::string& why);
+  void compute_wanted_grams(Resident& resident);
 
   // One job; in worker_job.cpp.
-  void run_job(gpu::Device& device, const Resident& resident, const std::string& id);
-  void train_job(gpu::Device& device, const model::ResidentDataset& dataset, Job& job,
+  void run_job(gpu::Device& device, Resident& resident, const std::string& id);
+  void train_job(gpu::Device& device, model::ResidentDataset& dataset, Job& job,
                  const std::optional<model::Checkpoint>& resume);
+  void take_gram(model::ResidentDataset& dataset, const std::string& name);
+  void warn_if_unstable(Job& job);  // where it was not known yet when the job was submitted
   void succeed(Job& job, const model::Dataset& dataset, const model::TrainResult& result);
   void fail(Job& job, const std::string& code, const std::string& message);
   void end(Job& job, JobState state);

@@ -90,7 +90,7 @@ bool Worker::flush() {
   return true;
 }
 
-void Worker::run_job(gpu::Device& device, const Resident& resident, const std::string& id) {
+void Worker::run_job(gpu::Device& device, Resident& resident, const std::string& id) {
   std::optional<Job> found;
   std::optional<model::Checkpoint> resume;
   if (!persist([&] {
@@ -132,7 +132,7 @@ void Worker::run_job(gpu::Device& device, const Resident& resident, const std::s
   train_job(device, dataset->second, job, resume);
 }
 
-void Worker::train_job(gpu::Device& device, const model::ResidentDataset& dataset, Job& job,
+void Worker::train_job(gpu::Device& device, model::ResidentDataset& dataset, Job& job,
                        const std::optional<model::Checkpoint>& resume) {
   std::stop_token stop;
   {
@@ -144,6 +144,7 @@ void Worker::train_job(gpu::Device& device, const model::ResidentDataset& datase
     device_memory_in_use_ = device.memory_in_use();
   });
   try {
+    if (job.spec.train.solver == model::SolverKind::gram) take_gram(dataset, job.spec.dataset);
     const model::TrainResult result = model::train(device, dataset, job.spec.train, reporter, stop, resume);
     if (!result.stopped) return succeed(job, dataset.host(), result);
     if (!cancel_requested()) return suspend(job, result.state);
@@ -153,7 +154,11 @@ void Worker::train_job(gpu::Device& device, const model::ResidentDataset& datase
       job.progress = JobProgress{};
       job.progress.iteration = error.iteration();
     }
-    fail(job, "diverged", error.what());
+    std::string message = error.what();
+    if (const auto spectrum = rooms_.spectra.known(job.spec.dataset))
+      message += ", below " + format_limit(spectrum->stability_limit()) + ", the stability limit of " +
+                 job.spec.dataset;
+    fail(job, "diverged", message);
   } catch (const gpu::OutOfDeviceMemory& error) {
     fail(job, "out-of-device-memory",
          std::string(error.what()) + "; close other programs on the device or train on a smaller dataset");
@@ -165,6 +170,20 @@ void Worker::train_job(gpu::Device& device, const model::ResidentDataset& datase
   } catch (const std::exception& error) {
     fail(job, "internal", error.what());
   }
+}
+
+// The Gram that is known, or a new one, which others may want as well.
+void Worker::take_gram(model::ResidentDataset& dataset, const std::string& name) {
+  if (const auto known = rooms_.spectra.gram(name)) return dataset.adopt(known);
+  rooms_.spectra.give(name, dataset.gram());
+  beat();
+}
+
+void Worker::warn_if_unstable(Job& job) {
+  if (!job.warnings.empty()) return;
+  const auto spectrum = rooms_.spectra.known(job.spec.dataset);
+  const auto warning = spectrum ? stability_warning(job.spec, *spectrum) : std::nullopt;
+  if (warning) job.warnings.push_back(*warning);
 }
 
 void Worker::succeed(Job& job, const model::Dataset& dataset, const model::TrainResult& result) {
@@ -194,6 +213,7 @@ void Worker::succeed(Job& job, const model::Dataset& dataset, const model::Train
   const model::LinearModel linear(result.state.weights);
   record.test = model::evaluate(linear.labels(dataset.test.pixels), dataset.test.labels);
 
+  warn_if_unstable(job);
   if (!flush()) return;
   if (!persist([&] {
         rooms_.registry.add(record, result.state.weights,
@@ -211,6 +231,7 @@ void Worker::succeed(Job& job, const model::Dataset& dataset, const model::Train
 void Worker::fail(Job& job, const std::string& code, const std::string& message) {
   job.result.reset();
   job.error = JobFailure{code, message};
+  if (code == "diverged") warn_if_unstable(job);
   end(job, JobState::failed);
 }
 

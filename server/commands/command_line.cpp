@@ -56,11 +56,22 @@ void add_device_options(CLI::App& app, gpu::DeviceOptions& device) {
       ->check(CLI::Range(1, 4096));
 }
 
-std::string check_learning_rate(const std::string& text) {
+// Nothing for "auto".
+std::optional<double> parse_learning_rate(const std::string& text) {
   double rate = 0;
+  if (text == "auto") return std::nullopt;
   if (!CLI::detail::lexical_cast(text, rate) || !std::isfinite(rate) || rate < 0)
-    return "learning_rate must be a finite number, 0 or more; got " + text;
-  return {};
+    throw CLI::ValidationError("learning_rate", "must be a finite number, 0 or more, or auto; got " + text);
+  return rate;
+}
+
+std::string check_learning_rate(const std::string& text) {
+  try {
+    parse_learning_rate(text);
+    return {};
+  } catch (const CLI::ValidationError& error) {
+    return error.what();
+  }
 }
 
 // Precedence is file, then environment, then flags. CLI11 lets a file win over the environment, so the environment is
@@ -173,11 +184,20 @@ int train(const std::vector<std::string>& arguments) {
   app.add_option("iterations", options.iterations, "Number of gradient steps")
       ->check(CLI::Range(1, model::kMaximumIterations))
       ->capture_default_str();
-  app.add_option("learning_rate", options.learning_rate, "Step width")
+  std::string learning_rate = "0.01", solver = "gemm";
+  app.add_option("learning_rate", learning_rate,
+                 "Step width; auto takes half of what the dataset's eigenvalues allow")
       ->check(check_learning_rate)
+      ->capture_default_str();
+  app.add_option(
+         "--solver", solver,
+         "gemm passes over all images in every iteration, gram once before the first: the same weights")
+      ->check(CLI::IsMember({"gemm", "gram"}))
       ->capture_default_str();
   add_device_options(app, options.device);
   if (const auto code = parse(app, arguments)) return *code;
+  options.learning_rate = parse_learning_rate(learning_rate);
+  options.solver = *model::parse_solver(solver);
   return run_train(options);
 }
 

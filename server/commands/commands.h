@@ -25,7 +25,8 @@ int run_show(const ShowOptions& options);
 struct TrainOptions {
   std::filesystem::path dataset;
   int iterations = 100;
-  double learning_rate = 0.01;
+  std::optional<double> learning_rate = 0.01;  // nothing: half the dataset's stability limit
+  model::SolverKind solver = model::SolverKind::gemm;
   gpu::DeviceOptions device;
 };
 int run_train(const TrainOptions& options);

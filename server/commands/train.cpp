@@ -1,4 +1,5 @@
 // mnistd train: one run without the daemon.
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "model/linear.h"
+#include "model/spectrum.h"
 #include "model/trainer.h"
 #include "server/commands/commands.h"
 #include "server/commands/interrupt.h"
@@ -67,14 +69,15 @@ void print_time(double train_ms, int iterations) {
   if (iterations > 0) print("Time an iteration:", format("%.4g ms", train_ms / iterations));
 }
 
-void print_result(const TrainOptions& options, const model::Dataset& dataset,
+void print_result(const model::TrainSpec& spec, const model::Dataset& dataset,
                   const model::TrainResult& result) {
-  print("Iterations:",
-        std::to_string(options.iterations) + " at learning rate " + format("%g", options.learning_rate));
+  print("Iterations:", std::to_string(spec.iterations) + " at learning rate " +
+                           format("%g", spec.learning_rate) + ", solver " +
+                           std::string(to_string(spec.solver)));
   print("Training accuracy:", accuracy_text(result.train_correct, dataset.train.count()));
   print("Test accuracy:", accuracy_text(result.test_correct, dataset.test.count()));
   print("Loss:", format("%.9f", result.loss));
-  print_time(result.train_ms, options.iterations);
+  print_time(result.train_ms, spec.iterations);
 }
 
 // Of a run that was interrupted: the last that it reported.
@@ -102,12 +105,45 @@ void show_digits(const model::Split& test, const model::TrainResult& result) {
     draw_test_digit(test, linear, 0, std::cout, color);
 }
 
+// No eigenvalue of XᵀX/n is above its trace, the mean of the images' squared lengths.
+double surely_stable_rate(const model::Split& train) {
+  std::uint64_t squares = 0;
+  for (const std::uint8_t pixel : train.pixels) squares += std::uint64_t{pixel} * pixel;
+  return 1 / (static_cast<double>(squares) / (255.0 * 255.0) / train.count() + 1);
+}
+
+// Fills in an automatic rate; a rate that is too large is told. The eigenvalues take a second and are looked for only where
+// they are needed.
+void settle_learning_rate(const TrainOptions& options, const model::ResidentDataset& resident,
+                          model::TrainSpec& spec) {
+  const double sure = surely_stable_rate(resident.host().train);
+  if (options.learning_rate && *options.learning_rate <= sure) {
+    spec.learning_rate = *options.learning_rate;
+    return;
+  }
+  const model::Spectrum spectrum = model::compute_spectrum(*resident.gram());
+  spec.learning_rate = options.learning_rate.value_or(spectrum.automatic_rate());
+  if (!options.learning_rate)
+    print("Learning rate:", format("%.6g", spec.learning_rate) + ", half of the stability limit " +
+                                format("%.6g", spectrum.stability_limit()));
+  if (spec.learning_rate > spectrum.stability_limit())
+    std::cerr << "mnistd: warning: learning rate " << format("%g", spec.learning_rate)
+              << " is above the stability limit of this dataset, "
+              << format("%.6g", spectrum.stability_limit())
+              << ": the loss will grow until it leaves the finite numbers; stay below or take auto\n";
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int run_train(const TrainOptions& options) {
   const auto dataset = model::load_dataset(options.dataset.string(), options.dataset);
   LossCsv loss_csv(kLossFile);
   model::TrainResult result;
+  model::TrainSpec spec;
+  spec.iterations = options.iterations;
+  spec.solver = options.solver;
+  spec.report_every = model::default_report_every(options.iterations);
   Reporter reporter(options.iterations);
   {
     const InterruptToStop interrupt;  // before the device starts its threads
@@ -115,10 +151,7 @@ int run_train(const TrainOptions& options) {
     if (!device->info().reason.empty()) std::cerr << "mnistd: " << device->info().reason << '\n';
     print_head(options, *dataset, device->info());
     const model::ResidentDataset resident(*device, dataset);
-    model::TrainSpec spec;
-    spec.iterations = options.iterations;
-    spec.learning_rate = options.learning_rate;
-    spec.report_every = model::default_report_every(options.iterations);
+    settle_learning_rate(options, resident, spec);
     try {
       result = model::train(*device, resident, spec, reporter, interrupt.token());
     } catch (const model::Diverged&) {
@@ -136,7 +169,7 @@ int run_train(const TrainOptions& options) {
   if (result.stopped) {
     print_stopped(options, result, reporter.rows());
   } else {
-    print_result(options, *dataset, result);
+    print_result(spec, *dataset, result);
   }
   print("Loss by iteration:",
         std::string(kLossFile) + " (" + std::to_string(reporter.rows().size()) + " rows)");

@@ -62,6 +62,7 @@ Live::Live(const LiveOptions& options) {
   daemon.device.threads = 1;
   daemon.queue_limit = options.queue_limit;
   daemon.first_training = false;
+  daemon.eager_spectra = false;
   daemon_ = std::make_unique<server::Daemon>(daemon);
   HttpOptions http;
   http.port = 0;

@@ -32,7 +32,7 @@ test('off a terminal: the summary, a digit, no prompt and no bar', async (t) => 
   const { code, stdout, stderr } = await run(['train', smallDataset(t), '50', '0.01'], { cwd });
   assert.equal(code, 0, stderr);
   assert.match(stdout, /200 training and 30 test images of 28x28/);
-  assert.match(stdout, /Iterations: +50 at learning rate 0\.01/);
+  assert.match(stdout, /Iterations: +50 at learning rate 0\.01, solver gemm/);
   assert.match(stdout, /Training accuracy: +200\/200 \(100\.00 %\)/);
   assert.match(stdout, /Test accuracy: +30\/30 \(100\.00 %\)/);
   assert.match(stdout, /Time an iteration: +[\d.]+ ms/);
@@ -118,10 +118,38 @@ test('Ctrl-C stops the training within an iteration and keeps what there is', as
   assert.ok(rowsOf(cwd).length >= 1);
 });
 
-test('a training that diverges fails by name, and its rows stay', async (t) => {
+// Ten bars of 56 pixels: with the bias, the eigenvalues of XᵀX/n are 6.6, nine times 5.6, and zeros.
+const limit = 0.151515;
+
+test('an automatic rate is half the stability limit, and the gram solver goes the same way', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { code, stdout, stderr } = await run(['train', smallDataset(t), '4', 'auto', '--solver', 'gram'], { cwd });
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr, '');
+  assert.match(stdout, /Learning rate: +0\.0757576, half of the stability limit 0\.151515/);
+  assert.match(stdout, /Iterations: +4 at learning rate 0\.0757576, solver gram/);
+  const byGram = rowsOf(cwd);
+  await run(['train', smallDataset(t), '4', '0.0757575757575758'], { cwd });
+  rowsOf(cwd).forEach((row, i) => {
+    const [found, expected] = [byGram[i], row].map((text) => text.split(',').map(Number));
+    assert.ok(Math.abs(found[1] - expected[1]) <= 1e-6, `${byGram[i]} and ${row}`);
+    assert.deepEqual(found.slice(2, 4), expected.slice(2, 4));
+  });
+});
+
+test('a rate that is neither a number nor auto, a solver that there is not', async (t) => {
+  const directory = smallDataset(t);
+  for (const args of [['5', 'Auto'], ['5', '-1'], ['5', '0.01', '--solver', 'gem']]) {
+    const { code, stderr } = await run(['train', directory, ...args], { cwd: temporaryDirectory(t) });
+    assert.equal(code, 2, stderr);
+  }
+});
+
+test('a training that diverges is warned of, fails by name, and its rows stay', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['train', smallDataset(t), '1000', '1'], { cwd });
   assert.equal(code, 1);
+  assert.match(stderr, new RegExp(`warning: learning rate 1 is above the stability limit of this dataset, ${limit}`));
   const [, iteration] = /diverged.*at iteration (\d+) with learning rate 1; use a smaller learning rate/.exec(stderr) ?? [];
   assert.equal(rowsOf(cwd).length, Number(iteration) - 1);
 });

@@ -115,6 +115,29 @@ TEST_CASE("a job drained in its middle goes on and ends with the same weights, b
   CHECK(same);
 }
 
+TEST_CASE("a gram job drained in its middle ends with the same weights too, by a Gram that was kept") {
+  JobSpec spec = spec_of(500, 0.0005, 3);
+  spec.train.solver = model::SolverKind::gram;
+  TemporaryDirectory undisturbed_directory, directory;
+  Daemon undisturbed(daemon_options(undisturbed_directory));
+  const std::string expected = submit(undisturbed, spec);
+  wait_for_end(undisturbed, expected);
+  const DaemonOptions options = daemon_options(directory);
+  std::string id;
+  {
+    Daemon daemon(options);
+    id = submit(daemon, spec);
+    REQUIRE(eventually([&] { return daemon.job(id).progress.iteration >= 100; }));
+    const auto file = options.data_dir / "cache" / (daemon.dataset("mnist")->digest + ".gram");
+    REQUIRE(eventually([&] { return std::filesystem::exists(file); }));
+    daemon.drain();
+    CHECK(daemon.job(id).progress.iteration < 500);
+  }
+  Daemon daemon(options);
+  wait_for_end(daemon, id);
+  check_same_outcome(daemon, id, undisturbed, expected);
+}
+
 TEST_CASE(
     "a job whose daemon was killed goes on from its checkpoint; rows after it are told again and are equal") {
   constexpr int kIterations = 400;

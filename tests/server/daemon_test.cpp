@@ -285,3 +285,70 @@ TEST_CASE("a draining daemon takes no jobs and says so") {
   CHECK(daemon.cancel(id).state == JobState::cancelled);  // both places are reached also now
   CHECK(daemon.cancel(queued).state == JobState::cancelled);
 }
+
+TEST_CASE("an automatic rate is half the stability limit, and waits until that is known") {
+  TemporaryDirectory directory;
+  Daemon daemon(daemon_options(directory));
+  CHECK(daemon.find_spectrum("mnist") == nullptr);
+  const Job job =
+      daemon.submit({.spec = spec_of(30), .name = {}, .idempotency = {}, .automatic_rate = true}).job;
+  const auto spectrum = daemon.find_spectrum("mnist");
+  REQUIRE(spectrum);
+  CHECK(job.spec.train.learning_rate == 0.5 * spectrum->stability_limit());
+  CHECK(job.warnings.empty());
+  CHECK(wait_for_end(daemon, job.id).state == JobState::succeeded);
+  CHECK_THROWS_AS(daemon.find_spectrum("x"), NotFound);
+  CHECK_THROWS_AS(daemon.wait_for_spectrum("x"), NotFound);
+}
+
+TEST_CASE("a job above the limit is warned of it, and fails by name") {
+  TemporaryDirectory directory;
+  DaemonOptions options = daemon_options(directory);
+  options.eager_spectra = true;
+  Daemon daemon(options);
+  const double limit = daemon.wait_for_spectrum("mnist")->stability_limit();
+  for (const auto solver : {model::SolverKind::gemm, model::SolverKind::gram}) {
+    JobSpec spec = spec_of(100'000, 3 * limit);
+    spec.train.solver = solver;
+    const Job submitted = daemon.submit({.spec = spec, .name = {}, .idempotency = {}}).job;
+    REQUIRE(submitted.warnings.size() == 1);
+    CHECK(contains(submitted.warnings[0], "above the stability limit of mnist, " + format_limit(limit)));
+    const Job job = wait_for_end(daemon, submitted.id);
+    CHECK(job.state == JobState::failed);
+    CHECK(job.warnings == submitted.warnings);
+    REQUIRE(job.error);
+    CHECK(job.error->code == "diverged");
+    CHECK(job.progress.iteration > 1);
+    CHECK(contains(job.error->message, "at iteration " + std::to_string(job.progress.iteration)));
+    CHECK(contains(job.error->message, "below " + format_limit(limit) + ", the stability limit of mnist"));
+  }
+  CHECK(
+      daemon.submit({.spec = spec_of(5, limit * 0.99), .name = {}, .idempotency = {}}).job.warnings.empty());
+}
+
+TEST_CASE("a gram job trains as a gemm job does, and its Gram is kept for others") {
+  TemporaryDirectory directory;
+  const DaemonOptions options = daemon_options(directory);
+  Daemon daemon(options);
+  JobSpec spec = spec_of(80, 0.002, 7);
+  const Job gemm = wait_for_end(daemon, submit(daemon, spec));
+  spec.train.solver = model::SolverKind::gram;
+  const Job gram = wait_for_end(daemon, submit(daemon, spec));
+  REQUIRE(gemm.result);
+  REQUIRE(gram.result);
+  CHECK(gram.spec.train.solver == model::SolverKind::gram);
+  CHECK(gram.result->loss == doctest::Approx(gemm.result->loss).epsilon(1e-5));
+  CHECK(gram.result->train_correct == gemm.result->train_correct);
+  CHECK(gram.result->test_correct == gemm.result->test_correct);
+  const auto expected = daemon.metrics(gemm.id, 0, 100), rows = daemon.metrics(gram.id, 0, 100);
+  REQUIRE(rows.size() == expected.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(rows[i].iteration == expected[i].iteration);
+    CHECK(rows[i].loss == doctest::Approx(expected[i].loss).epsilon(1e-5));
+    CHECK(rows[i].train_accuracy == expected[i].train_accuracy);
+    CHECK(rows[i].test_accuracy == expected[i].test_accuracy);
+  }
+  const std::string digest = daemon.dataset("mnist")->digest;
+  REQUIRE(
+      eventually([&] { return std::filesystem::exists(options.data_dir / "cache" / (digest + ".gram")); }));
+}

@@ -65,14 +65,16 @@ struct Room {
   ModelRegistry registry{data, store};
   Recorder recorder{store, log};
   Datasets datasets;
+  std::optional<Spectra> spectra;
   Faults faults;
   std::optional<Worker> worker;
 
   Room() {
     write_dataset(directory.path() / "mnist");
     datasets["mnist"] = model::load_dataset("mnist", directory.path() / "mnist");
+    spectra.emplace(data, datasets, false);
     worker.emplace([this] { return std::make_unique<FaultyDevice>(faults); }, datasets,
-                   Worker::Rooms{queue, store, log, recorder, registry});
+                   Worker::Rooms{queue, store, log, recorder, registry, *spectra});
   }
   ~Room() {
     queue.close();
@@ -99,12 +101,30 @@ TEST_CASE("what the device throws when it is opened is thrown to who starts the 
   EventLog log;
   ModelRegistry registry(data, store);
   Recorder recorder(store, log);
+  Spectra spectra(data, {}, true);
   const auto start = [&] {
     Worker worker(
         []() -> std::unique_ptr<gpu::Device> { throw gpu::NoSuchDevice("no card in this machine"); }, {},
-        {queue, store, log, recorder, registry});
+        {queue, store, log, recorder, registry, spectra});
   };
   CHECK(message_of<gpu::NoSuchDevice>(start) == "no card in this machine");
+}
+
+TEST_CASE("a device without room for a Gram: who waits is told, jobs run, and it is tried again when asked") {
+  Room room;
+  room.faults.no_memory = true;
+  CHECK(contains(message_of<Unavailable>([&] { room.spectra->wait_for("mnist"); }), "no room for"));
+  CHECK_FALSE(room.worker->trouble());
+  room.faults.no_memory = false;
+  CHECK(room.ended(room.submit(spec_of(5))).state == JobState::succeeded);
+  REQUIRE(room.spectra->wait_for("mnist"));
+}
+
+TEST_CASE("a device that is lost while a Gram is computed is lost") {
+  Room room;
+  room.faults.lost_after = 0;
+  CHECK(contains(message_of<Unavailable>([&] { room.spectra->wait_for("mnist"); }), "fell off the bus"));
+  REQUIRE(eventually([&] { return room.worker->trouble().has_value(); }));
 }
 
 TEST_CASE("a device without room fails the job; the next one runs") {
