@@ -181,8 +181,6 @@ def trained_loss(algorithm, case, iterations, x, y):
 
 def main(directory, iterations):
     torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.set_float32_matmul_precision("highest")
     torch.set_grad_enabled(False)
     device = torch.device("cuda")
     labels = read_idx(directory, "train-labels-idx1-ubyte", 8)
