@@ -17,8 +17,8 @@ struct BenchOptions {
   int images = 0;                       // on the device; 0: those of the host
   std::vector<std::string> operations;  // empty: all
   bool variants = true;                 // or only what the device chooses
-  int iterations = -1;                  // of the trainings, to Workbench::kMostIterations; 0: none; −1: 300, or 5 if quick
-  bool quick = false;                   // few samples, few sizes
+  int iterations = -1;  // of the trainings, to Workbench::kMostIterations; 0: none; −1: 300, or 5 if quick
+  bool quick = false;   // few samples, few sizes
 };
 
 // What bounds an operation most, by the limits that were measured.
