@@ -1,8 +1,10 @@
 // The loss curve that a training would have, without training: from the dataset's spectrum, in closed form.
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/accept.h"
 #include "api/context.h"
@@ -42,6 +44,17 @@ Request read_request(Exchange& exchange) {
   return request;
 }
 
+// Iterations with their losses, those of a job's metrics rows: k's is of the weights before update k.
+std::vector<std::pair<int, double>> rows_of(const model::ClosedForm& form, const model::TrainSpec& spec) {
+  const int every = spec.report_every, multiples = spec.iterations / every;
+  std::vector<std::pair<int, double>> rows;
+  if (every > 1) rows.emplace_back(1, form.loss(0));
+  const auto losses = form.losses(every - 1, every, multiples);
+  for (int i = 0; i < multiples; ++i) rows.emplace_back((i + 1) * every, losses[static_cast<std::size_t>(i)]);
+  if (spec.iterations % every != 0) rows.emplace_back(spec.iterations, form.loss(spec.iterations - 1));
+  return rows;
+}
+
 void get_curve(Exchange& exchange) {
   const std::string& name = exchange.captures[0];
   exchange.context.daemon.dataset(name);  // an unknown dataset is a 404, whatever the parameters say
@@ -49,19 +62,16 @@ void get_curve(Exchange& exchange) {
   const auto spectrum = exchange.context.daemon.wait_for_spectrum(name);
   if (request.automatic_rate) request.spec.learning_rate = spectrum->automatic_rate();
   const model::ClosedForm form(*spectrum, request.spec.seed, static_cast<float>(request.spec.learning_rate));
-  Json rows = Json::array();
-  std::string lines = "iteration,loss\n";
-  const int every = request.spec.report_every, iterations = request.spec.iterations;
-  for (int k = 1; k <= iterations;
-       k = k == iterations ? k + 1 : std::min((k / every + 1) * every, iterations)) {
-    const Json loss = finite_or_null(form.loss(k - 1));  // of the weights before update k, as a job's rows
-    if (request.csv)
-      lines += std::to_string(k) + "," + (loss.is_null() ? "" : loss.dump()) + "\n";
-    else
-      rows.push_back(Json::array({k, loss}));
-  }
+  const auto curve = rows_of(form, request.spec);
   exchange.response.set_header("Vary", "Accept");
-  if (request.csv) return reply_bytes(exchange.response, 200, lines, "text/csv; charset=utf-8");
+  if (request.csv) {
+    std::string lines = "iteration,loss\n";
+    for (const auto& [iteration, loss] : curve)
+      lines += std::to_string(iteration) + "," + (std::isfinite(loss) ? Json(loss).dump() : "") + "\n";
+    return reply_bytes(exchange.response, 200, lines, "text/csv; charset=utf-8");
+  }
+  Json rows = Json::array();
+  for (const auto& [iteration, loss] : curve) rows.push_back(Json::array({iteration, finite_or_null(loss)}));
   reply_json(exchange.response, 200,
              {{"columns", Json::array({"iteration", "loss"})},
               {"rows", std::move(rows)},

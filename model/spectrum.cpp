@@ -124,12 +124,26 @@ ClosedForm::ClosedForm(const Spectrum& spectrum, std::uint32_t seed, double rate
     }
 }
 
-double ClosedForm::loss(int updates) const {
-  double less = 0;
-  for (int j = 0; j < kFeatures; ++j)
-    if (residuals_[j] > 0) less += residuals_[j] * reach(spectrum_.eigenvalues[j], rate_, 2.0 * updates);
-  const double loss = first_loss_ - less;
-  return std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(loss, 0.0);
+double ClosedForm::loss(int updates) const { return losses(updates, 1, 1).front(); }
+
+std::vector<double> ClosedForm::losses(int first, int step, int count) const {
+  std::vector<double> less(static_cast<std::size_t>(count));
+  for (int j = 0; j < kFeatures; ++j) {
+    if (residuals_[j] == 0) continue;  // also where its factor is beyond all numbers
+    const double lambda = spectrum_.eigenvalues[j];
+    double now = reach(lambda, rate_, 2.0 * first);
+    const double one_step = reach(lambda, rate_, 2.0 * step);
+    const double shrink = 1 - lambda * one_step;  // q²ˢ
+    for (double& sum : less) {
+      sum += residuals_[j] * now;
+      now = one_step + now * shrink;
+    }
+  }
+  for (double& loss : less) {
+    loss = first_loss_ - loss;
+    loss = std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(loss, 0.0);
+  }
+  return less;
 }
 
 std::vector<double> ClosedForm::weights(int updates) const {

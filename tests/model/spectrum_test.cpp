@@ -200,6 +200,16 @@ TEST_CASE("a curve holds for a million iterations, and beyond the finite numbers
   CHECK(std::isfinite(above.loss(100)));
   CHECK(above.loss(100) > above.loss(99));
   CHECK(above.loss(1'000'000) == std::numeric_limits<double>::infinity());
+  for (const double share : {0.1, 0.9, 1.02}) {
+    const model::ClosedForm form(room.spectrum, 1, limit * share);
+    const auto losses = form.losses(6, 7, 1000);
+    REQUIRE(losses.size() == 1000);
+    for (int i = 0; i < 1000; ++i) CHECK(losses[i] == doctest::Approx(form.loss(6 + 7 * i)).epsilon(1e-11));
+  }
+  const model::ClosedForm enormous(room.spectrum, 1, std::numeric_limits<float>::max());
+  CHECK(std::isfinite(enormous.losses(0, 1, 10).front()));
+  for (const double loss : enormous.losses(99, 100, 10))
+    CHECK(loss == std::numeric_limits<double>::infinity());
   const model::ClosedForm still(room.spectrum, 1, 0);
   CHECK(still.loss(1'000'000) == still.loss(0));
 }

@@ -2,10 +2,10 @@
 
 #include <cmath>
 #include <fstream>
-#include <sstream>
+#include <mutex>
 
 #include <doctest/doctest.h>
-#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 #include "model/sealed.h"
@@ -17,20 +17,33 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What is logged while it lives.
+// What is logged while it lives, by any thread.
 class Log {
  public:
   Log() : before_(spdlog::default_logger()) {
-    spdlog::set_default_logger(
-        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink_));
   }
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
   ~Log() { spdlog::set_default_logger(before_); }
-  std::string text() const { return text_.str(); }
+  std::string text() const { return sink_->text(); }
 
  private:
-  std::ostringstream text_;
+  class Sink final : public spdlog::sinks::base_sink<std::mutex> {
+   public:
+    std::string text() {
+      const std::lock_guard lock(mutex_);
+      return text_;
+    }
+
+   private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+      text_.append(message.payload.data(), message.payload.size()).append("\n");
+    }
+    void flush_() override {}
+    std::string text_;
+  };
+  std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
   std::shared_ptr<spdlog::logger> before_;
 };
 
