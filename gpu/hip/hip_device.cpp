@@ -8,6 +8,7 @@
 #include "gpu/hip/hip_ops.h"
 #include "gpu/hip/limits.h"
 #include "gpu/hip/open_device.h"
+#include "gpu/hip/setting.h"
 #include "gpu/kernels/variants.h"
 #include "gpu/platform/driver.h"
 
@@ -46,7 +47,7 @@ DeviceInfo info_of(const hipDeviceProp_t& device) {
   info.compute_units = device.multiProcessorCount;
   info.memory_bytes = device.totalGlobalMem;
   info.cache_bytes = static_cast<std::uint64_t>(device.l2CacheSize);
-  info.kernels = kernels::forcible_variants({info.architecture, info.wavefront});
+  info.kernels = kernels::forcible_variants(setting_of(info));
   return info;
 }
 

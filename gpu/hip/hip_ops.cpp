@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "gpu/hip/setting.h"
+
 namespace mnistd::gpu::hip {
 namespace {
 
@@ -30,7 +32,9 @@ T* HipOps::grown(DeviceArray<T>& array, std::size_t count) {
 }
 
 HipOps::HipOps(const DeviceInfo& device, hipStream_t stream, std::string_view kernel)
-    : stream_(stream), choice_(kernels::choose_variants({device.architecture, device.wavefront}, kernel)) {}
+    : stream_(stream),
+      choice_(kernels::choose_variants(setting_of(device), kernel)),
+      gram_descent_(stream, choice_.gram_step->way) {}
 
 PassStatistics* HipOps::block_statistics_for(int images) {
   return grown(block_statistics_, kernels::workspace_sizes(images).block_statistics);
@@ -82,19 +86,16 @@ void HipOps::descend(const LabelledImages& images, float* weights, float rate, i
 
 void HipOps::gram(const LabelledImages& images, std::uint64_t* products, std::uint64_t* class_sums) {
   require(images.pixels, images.count);
-  kernels::gram_1_plain(stream_, images, products, class_sums);
+  choice_.gram->launch(stream_, images, products, class_sums, {});
 }
 
 void HipOps::gram_descend(const GramSystem& system, float* weights, float rate, int count,
                           PassStatistics* statistics) {
-  float* next = grown(next_weights_, kWeights);
-  PassStatistics* block_statistics = grown(block_statistics_, kernels::kGramStepBlocks);
-  for (int k = 0; k < count; ++k) {
-    kernels::gram_step_1_plain(stream_, system, weights, rate, next, block_statistics);
-    kernels::reduce_gram_statistics(stream_, system, block_statistics, statistics + k);
-    MNISTD_HIP_CHECK(
-        hipMemcpyAsync(weights, next, kWeights * sizeof(float), hipMemcpyDeviceToDevice, stream_));
+  if (system.images < 1 || count < 1) {
+    throw DeviceError("a descent of " + std::to_string(count) + " iterations over " +
+                      std::to_string(system.images) + " images: at least one of each is needed");
   }
+  gram_descent_.descend(system, weights, rate, count, statistics);
 }
 
 void HipOps::scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) {

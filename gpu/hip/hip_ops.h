@@ -7,6 +7,7 @@
 
 #include "gpu/device.h"
 #include "gpu/hip/device_memory.h"
+#include "gpu/hip/gram_descent.h"
 #include "gpu/kernels/variants.h"
 #include "gpu/ops.h"
 
@@ -33,10 +34,11 @@ class HipOps final : public Ops {
   void scores(const std::uint8_t* pixels, int count, const float* weights, float* scores) override;
   void count_correct(const LabelledImages& images, const float* weights, std::uint32_t* correct) override;
 
-  std::uint64_t scratch_bytes() const { return scratch_bytes_; }
+  std::uint64_t scratch_bytes() const { return scratch_bytes_ + gram_descent_.bytes(); }
 
  private:
-  // The array, grown to at least `count` values. All scratch memory is taken here, so that it is counted.
+  // The array, grown to at least `count` values. All scratch memory is taken here, so that it is
+  // counted, but for that of gram_descent_.
   template <class T>
   T* grown(DeviceArray<T>& array, std::size_t count);
 
@@ -49,11 +51,11 @@ class HipOps final : public Ops {
   hipStream_t stream_;
   kernels::Choice choice_;
   std::uint64_t scratch_bytes_ = 0;
-  DeviceArray<float> gradient_;      // of descend
-  DeviceArray<float> next_weights_;  // of gram_descend
+  DeviceArray<float> gradient_;  // of descend
   DeviceArray<float> residual_;
   DeviceArray<float> partial_gradients_;
   DeviceArray<PassStatistics> block_statistics_;
+  GramDescent gram_descent_;
 };
 
 }  // namespace mnistd::gpu::hip

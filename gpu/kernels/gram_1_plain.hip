@@ -35,7 +35,7 @@ __global__ __launch_bounds__(kThreads) void gram_1_plain_kernel(const std::uint8
 }
 
 void gram_1_plain(hipStream_t stream, const LabelledImages& images, std::uint64_t* products,
-                  std::uint64_t* class_sums) {
+                  std::uint64_t* class_sums, const GramLimits&) {
   hipLaunchKernelGGL(gram_1_plain_kernel, dim3(parts_of(kProducts + kWeights, kThreads)), dim3(kThreads), 0,
                      stream, images.pixels, images.labels, images.count, products, class_sums);
   hip::check_launch("gram_1_plain");

@@ -56,9 +56,22 @@ void reduce_gradient(hipStream_t stream, const float* partial_gradients, int ima
 // W ← W − rate · gradient, rounded once.
 void step(hipStream_t stream, float* weights, const float* gradient, float rate);
 
+// How the work on a Gram matrix is cut; tests choose other than the default.
+struct GramLimits {
+  int blocks = 0;            // 0: as many as the device runs at once
+  int images_a_sum = 65536;  // summed in 32 bits: at most 66,051, and a multiple of 64
+};
+
 // products and class_sums as Ops::gram has them.
 void gram_1_plain(hipStream_t stream, const LabelledImages& images, std::uint64_t* products,
-                  std::uint64_t* class_sums);
+                  std::uint64_t* class_sums, const GramLimits& limits);
+void gram_2_dot4(hipStream_t stream, const LabelledImages& images, std::uint64_t* products,
+                 std::uint64_t* class_sums, const GramLimits& limits);
+void gram_3_matrix(hipStream_t stream, const LabelledImages& images, std::uint64_t* products,
+                   std::uint64_t* class_sums, const GramLimits& limits);
+
+// Fills what is above the diagonal of products, 785×785, with what is below.
+void gram_mirror(hipStream_t stream, std::uint64_t* products);
 
 // next = W − 2·rate·(W G − C); each block's share of ⟨W, W G⟩ − 2⟨W, C⟩ to block_statistics[0 .. kGramStepBlocks).
 inline constexpr int kGramStepBlocks = 25;
@@ -68,6 +81,39 @@ void gram_step_1_plain(hipStream_t stream, const GramSystem& system, const float
 // statistics = {n·(the sum of those of gram_step's blocks + 1), 0}.
 void reduce_gram_statistics(hipStream_t stream, const GramSystem& system,
                             const PassStatistics* block_statistics, PassStatistics* statistics);
+
+// The further variants of the step keep W in padded rows, 10×kGramStride, from one iteration to the next; each iteration
+// leaves shares of ⟨W, W G⟩ − 2⟨W, C⟩, share t of iteration k at shares[t·kGramIterations + k].
+inline constexpr int kGramIterations = 1024;  // at most between gram_begin and gram_finish
+inline constexpr int kGramShares = 128;       // at most of an iteration
+inline constexpr int kGramMatrix = kClasses * kGramStride;
+
+// padded = W.
+void gram_begin(hipStream_t stream, const float* weights, float* padded);
+
+// W = padded, or, where that is null, the lower halves of exchange, 10×kGramStride; and for k < count
+// statistics[k] = {n·(the sum of iteration k's shares + 1), 0}.
+void gram_finish(hipStream_t stream, const float* padded, const std::uint64_t* exchange, float* weights,
+                 int images, const double* shares, int share_count, int count, PassStatistics* statistics);
+
+// Iteration `iteration`, one launch: next = W − 2·rate·(W G − C), both padded; kGramLaunchShares shares.
+inline constexpr int kGramLaunchShares = 100;
+void gram_step_2_one_launch(hipStream_t stream, const GramSystem& system, const float* padded, float rate,
+                            float* next, int iteration, double* shares);
+
+// `count` ≤ kGramIterations iterations in one launch of blocks that wait for one another: the device must have cooperative
+// launches. exchange: 2·kGramMatrix words that start as zero and are kept from call to call, with what was the last
+// `first_tag`; iteration k = 0 … leaves its W in exchange at (tag mod 2)·kGramMatrix, tag = first_tag + k + 1 modulo 2³².
+// Returns the number of shares. wide: five classes a block in place of two, with the same results, for devices that run
+// fewer than 125 blocks at once; blocks: that run at once, at most.
+struct GramCooperation {
+  bool wide = false;
+  int blocks = 1;
+};
+GramCooperation gram_cooperation();  // what suits the current device
+int gram_step_3_cooperative(hipStream_t stream, const GramSystem& system, const float* weights, float rate,
+                            int count, std::uint32_t first_tag, std::uint64_t* exchange, double* shares,
+                            const GramCooperation& cooperation);
 
 // scores = W Xᵀ, n×10.
 void scores(hipStream_t stream, const std::uint8_t* pixels, int images, const float* weights, float* scores);

@@ -19,4 +19,17 @@ inline const std::uint32_t* words_of(const std::uint8_t* pixels) {
   return reinterpret_cast<const std::uint32_t*>(pixels);
 }
 
+// How many blocks of a kernel the current device runs at once.
+template <class... Parameters>
+int resident_blocks(void (*kernel)(Parameters...), int threads) {
+  int device = 0;
+  int units = 0;
+  int blocks_a_unit = 0;
+  MNISTD_HIP_CHECK(hipGetDevice(&device));
+  MNISTD_HIP_CHECK(hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, device));
+  MNISTD_HIP_CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks_a_unit, reinterpret_cast<const void*>(kernel), threads, 0));
+  return units * blocks_a_unit;
+}
+
 }  // namespace mnistd::gpu::kernels

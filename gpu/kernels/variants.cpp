@@ -1,5 +1,6 @@
 #include "gpu/kernels/variants.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -9,11 +10,23 @@ namespace mnistd::gpu::kernels {
 namespace {
 
 bool everywhere(const Setting&) { return true; }
+bool where_blocks_cooperate(const Setting& setting) { return setting.cooperative; }
+bool where_bytes_make_matrices(const Setting& setting) {
+  return platform::kHasByteMatrices && setting.wavefront == 32;
+}
 
 constexpr std::array kResidualVariants = {ResidualVariant{"1-plain", everywhere, residual_1_plain},
                                           ResidualVariant{"2-tiled", everywhere, residual_2_tiled}};
 constexpr std::array kGradientVariants = {GradientVariant{"1-plain", everywhere, gradient_1_plain},
                                           GradientVariant{"2-tiled", everywhere, gradient_2_tiled}};
+
+constexpr std::array kGramVariants = {
+    GramVariant{"1-plain", everywhere, gram_1_plain}, GramVariant{"2-dot4", everywhere, gram_2_dot4},
+    GramVariant{"3-matrix", where_bytes_make_matrices, platform::kHasByteMatrices ? gram_3_matrix : nullptr}};
+constexpr std::array kGramStepVariants = {
+    GramStepVariant{"1-plain", everywhere, GramStepWay::plain},
+    GramStepVariant{"2-one-launch", everywhere, GramStepWay::launches},
+    GramStepVariant{"3-cooperative", where_blocks_cooperate, GramStepWay::cooperation}};
 
 // The variant called `name`, or the last that applies where `name` is empty.
 template <class Variant>
@@ -37,24 +50,29 @@ const Variant* pick(std::span<const Variant> variants, const char* operation, co
 
 std::span<const ResidualVariant> residual_variants() { return kResidualVariants; }
 std::span<const GradientVariant> gradient_variants() { return kGradientVariants; }
+std::span<const GramVariant> gram_variants() { return kGramVariants; }
+std::span<const GramStepVariant> gram_step_variants() { return kGramStepVariants; }
 
 Choice choose_variants(const Setting& setting, std::string_view forced) {
-  std::string_view residual;
-  std::string_view gradient;
+  constexpr std::array kOperations = {"residual", "gradient", "gram", "gram_step"};
+  std::array<std::string_view, kOperations.size()> names;
   while (!forced.empty()) {
     const std::string_view item = forced.substr(0, forced.find(','));
     forced.remove_prefix(item.size() == forced.size() ? item.size() : item.size() + 1);
     const std::string_view operation = item.substr(0, item.find('='));
     const std::string_view name = operation.size() < item.size() ? item.substr(operation.size() + 1) : "";
-    if (name.empty() || (operation != "residual" && operation != "gradient")) {
-      throw DeviceError(
-          "'" + std::string(item) +
-          "' names no kernel: expected residual=VARIANT or gradient=VARIANT, with a comma between two");
+    const auto found = std::find(kOperations.begin(), kOperations.end(), operation);
+    if (name.empty() || found == kOperations.end()) {
+      throw DeviceError("'" + std::string(item) +
+                        "' names no kernel: expected residual=VARIANT, gradient=VARIANT, gram=VARIANT or "
+                        "gram_step=VARIANT, with commas between");
     }
-    (operation == "residual" ? residual : gradient) = name;
+    names[static_cast<std::size_t>(found - kOperations.begin())] = name;
   }
-  return {pick(residual_variants(), "residual", setting, residual),
-          pick(gradient_variants(), "gradient", setting, gradient)};
+  return {pick(residual_variants(), kOperations[0], setting, names[0]),
+          pick(gradient_variants(), kOperations[1], setting, names[1]),
+          pick(gram_variants(), kOperations[2], setting, names[2]),
+          pick(gram_step_variants(), kOperations[3], setting, names[3])};
 }
 
 std::vector<std::string> forcible_variants(const Setting& setting) {
@@ -66,6 +84,8 @@ std::vector<std::string> forcible_variants(const Setting& setting) {
   };
   add("residual", kResidualVariants);
   add("gradient", kGradientVariants);
+  add("gram", kGramVariants);
+  add("gram_step", kGramStepVariants);
   return names;
 }
 

@@ -14,6 +14,7 @@ namespace mnistd::gpu::kernels {
 struct Setting {
   std::string_view architecture;  // "gfx906"
   int wavefront = 0;
+  bool cooperative = false;  // the device runs launches whose blocks wait for one another
 };
 
 struct ResidualVariant {
@@ -30,16 +31,36 @@ struct GradientVariant {
                  float* partial_gradients);
 };
 
+struct GramVariant {
+  const char* name;
+  bool (*applies)(const Setting& setting);
+  void (*launch)(hipStream_t stream, const LabelledImages& images, std::uint64_t* products,
+                 std::uint64_t* class_sums, const GramLimits& limits);
+};
+
+// How many iterations of gram_step are put on the stream: hip/gram_descent.
+enum class GramStepWay { plain, launches, cooperation };
+
+struct GramStepVariant {
+  const char* name;
+  bool (*applies)(const Setting& setting);
+  GramStepWay way;
+};
+
 // From the plainest up.
 std::span<const ResidualVariant> residual_variants();
 std::span<const GradientVariant> gradient_variants();
+std::span<const GramVariant> gram_variants();
+std::span<const GramStepVariant> gram_step_variants();
 
 struct Choice {
   const ResidualVariant* residual = nullptr;
   const GradientVariant* gradient = nullptr;
+  const GramVariant* gram = nullptr;
+  const GramStepVariant* gram_step = nullptr;
 };
 
-// `forced`: empty, or "residual=1-plain", "gradient=2-tiled", or both with a comma between. Throws DeviceError for an
+// `forced`: empty, or "residual=1-plain", "gradient=2-tiled", "gram=…", "gram_step=…", or several with commas between. Throws DeviceError for an
 // operation or variant that is not there, or that does not apply, naming those that do.
 Choice choose_variants(const Setting& setting, std::string_view forced);
 

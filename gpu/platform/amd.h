@@ -14,6 +14,7 @@
 namespace mnistd::gpu::platform {
 
 inline constexpr int kSmallestWavefront = 32;  // 64 on GCN and CDNA, 32 on RDNA
+inline constexpr bool kHasByteMatrices = false;
 
 #if defined(__HIP__)
 
@@ -33,6 +34,28 @@ __device__ inline std::uint32_t dot4(std::uint32_t left, std::uint32_t right, st
   return sum;
 #endif
 }
+
+// v_perm_b32, whose selector has a byte a byte and counts those of its second operand first.
+template <std::uint32_t selector>
+__device__ inline std::uint32_t permute_bytes(std::uint32_t first, std::uint32_t second) {
+  constexpr std::uint32_t kSpread =
+      (selector & 0x7u) | (selector & 0x70u) << 4 | (selector & 0x700u) << 8 | (selector & 0x7000u) << 12;
+  return __builtin_amdgcn_perm(second, first, kSpread);
+}
+
+// ds_write_b128.
+template <int size>
+__device__ inline void store_four(std::uint32_t (&row)[size], int first, const std::uint32_t (&values)[4]) {
+  *reinterpret_cast<uint4*>(row + first) = make_uint4(values[0], values[1], values[2], values[3]);
+}
+
+__device__ inline std::uint64_t load_across_blocks(const std::uint64_t* memory) {
+  return __hip_atomic_load(memory, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ inline void store_across_blocks(std::uint64_t* memory, std::uint64_t value) {
+  __hip_atomic_store(memory, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ inline void wait_for_blocks() { __builtin_amdgcn_s_sleep(1); }
 
 #endif
 

@@ -15,6 +15,8 @@
 // What stops a kernel, as EmulatorFault out of hipLaunchKernelGGL:
 //   - a barrier that not all threads of the block reach, or threads at different barriers;
 //   - a shuffle that reads a lane that takes no part in it: ended, or waiting elsewhere (emulator/exchange.h);
+//   - a thread that waits for what another block is to store: blocks that wait for one another run here as one block, to
+//     which hipLaunchCooperativeKernel keeps them;
 //   - shared memory used past an end of any dimension, read before this block wrote it, or used by two threads without
 //     a barrier between (emulator/shared.h). For that shared arrays are declared platform::Shared<float, 16, 65>; a
 //     plain `__shared__ float x[64]` works and is not watched.
@@ -22,7 +24,7 @@
 // reads as NaN. Launches and calls that HIP refuses are refused with HIP's errors (emulator/hip_api.h).
 //
 // What it can't see: two blocks or threads that race on global memory between two waits; a kernel whose threads spin on
-// a flag (it hangs here); a missing hipStreamSynchronize, as streams run their work at once; a block larger than its
+// a flag of their own making (it hangs here); a missing hipStreamSynchronize, as streams run their work at once; a block larger than its
 // kernel's __launch_bounds__, which the compilers for GPUs know; and speed.
 //
 // Why fibers and not threads: a thousand threads that meet at barriers cost a thousand times the switch, are not
@@ -54,6 +56,7 @@ void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LIN
 namespace mnistd::gpu::platform {
 
 inline constexpr int kSmallestWavefront = 32;
+inline constexpr bool kHasByteMatrices = emulator::kWavefront == 32;
 
 template <class T, int... shape>
 using Shared = emulator::Shared<T, shape...>;
@@ -69,6 +72,49 @@ inline float byte_to_float(std::uint32_t word, int index) {
 inline std::uint32_t dot4(std::uint32_t left, std::uint32_t right, std::uint32_t sum) {
   for (int shift = 0; shift < 32; shift += 8) sum += (left >> shift & 0xff) * (right >> shift & 0xff);
   return sum;
+}
+
+template <std::uint32_t selector>
+std::uint32_t permute_bytes(std::uint32_t first, std::uint32_t second) {
+  const std::uint64_t both = std::uint64_t{second} << 32 | first;
+  std::uint32_t result = 0;
+  for (int k = 0; k < 4; ++k) {
+    result |= static_cast<std::uint32_t>(both >> 8 * (selector >> 4 * k & 7) & 0xff) << 8 * k;
+  }
+  return result;
+}
+
+template <int size>
+void store_four(emulator::Row<emulator::Cell<std::uint32_t>, size>& row, int first,
+                const std::uint32_t (&values)[4]) {
+  static_assert(size % 4 == 0);
+  if (first % 4 != 0) emulator::misaligned_store(first);
+  for (int k = 0; k < 4; ++k) row[first + k] = values[k];
+}
+
+// Blocks run one after the other: what another block has yet to store, no thread can wait for.
+inline std::uint64_t load_across_blocks(const std::uint64_t* memory) { return *memory; }
+inline void store_across_blocks(std::uint64_t* memory, std::uint64_t value) { *memory = value; }
+inline void wait_for_blocks() { emulator::wait_in_vain(); }
+
+// As NVIDIA's mma.m16n8k32 is laid out: lane by lane what the other lanes of a row and of two columns hold.
+inline void multiply_byte_matrices(const std::uint32_t (&left)[4], const std::uint32_t (&right)[2],
+                                   std::uint32_t (&sums)[4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = lane & ~3;
+  const int column = lane % 4 * 8;
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < 4; ++k) {
+      const std::uint32_t upper = __shfl(left[2 * half], row + k);
+      const std::uint32_t lower = __shfl(left[2 * half + 1], row + k);
+      const std::uint32_t first = __shfl(right[half], column + k);
+      const std::uint32_t second = __shfl(right[half], column + 4 + k);
+      sums[0] = dot4(upper, first, sums[0]);
+      sums[1] = dot4(upper, second, sums[1]);
+      sums[2] = dot4(lower, first, sums[2]);
+      sums[3] = dot4(lower, second, sums[3]);
+    }
+  }
 }
 
 }  // namespace mnistd::gpu::platform

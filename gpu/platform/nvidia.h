@@ -15,6 +15,9 @@ using hipError_t = cudaError_t;
 using hipStream_t = cudaStream_t;
 using hipEvent_t = cudaEvent_t;
 using hipMemcpyKind = cudaMemcpyKind;
+using hipGraph_t = cudaGraph_t;
+using hipGraphExec_t = cudaGraphExec_t;
+using hipDeviceAttribute_t = cudaDeviceAttr;
 
 inline constexpr hipError_t hipSuccess = cudaSuccess;
 inline constexpr hipError_t hipErrorOutOfMemory = cudaErrorMemoryAllocation;
@@ -28,6 +31,9 @@ inline constexpr hipError_t hipErrorAssert = cudaErrorAssert;
 inline constexpr hipError_t hipErrorUnknown = cudaErrorUnknown;
 inline constexpr unsigned int hipStreamNonBlocking = cudaStreamNonBlocking;
 inline constexpr unsigned int hipHostMallocDefault = cudaHostAllocDefault;
+inline constexpr hipDeviceAttribute_t hipDeviceAttributeMultiprocessorCount = cudaDevAttrMultiProcessorCount;
+inline constexpr hipDeviceAttribute_t hipDeviceAttributeCooperativeLaunch = cudaDevAttrCooperativeLaunch;
+inline constexpr cudaStreamCaptureMode hipStreamCaptureModeThreadLocal = cudaStreamCaptureModeThreadLocal;
 inline constexpr hipMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice;
 inline constexpr hipMemcpyKind hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
 inline constexpr hipMemcpyKind hipMemcpyDeviceToDevice = cudaMemcpyDeviceToDevice;
@@ -47,6 +53,10 @@ inline const char* hipGetErrorName(hipError_t error) { return cudaGetErrorName(e
 inline hipError_t hipGetLastError() { return cudaGetLastError(); }
 inline hipError_t hipGetDeviceCount(int* count) { return cudaGetDeviceCount(count); }
 inline hipError_t hipSetDevice(int device) { return cudaSetDevice(device); }
+inline hipError_t hipGetDevice(int* device) { return cudaGetDevice(device); }
+inline hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  return cudaDeviceGetAttribute(value, attribute, device);
+}
 inline hipError_t hipDriverGetVersion(int* version) { return cudaDriverGetVersion(version); }
 inline hipError_t hipRuntimeGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 inline hipError_t hipMemGetInfo(std::size_t* free, std::size_t* total) { return cudaMemGetInfo(free, total); }
@@ -78,6 +88,26 @@ inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t begin, hip
   return cudaEventElapsedTime(milliseconds, begin, end);
 }
 
+inline hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
+                                                               std::size_t shared_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared_bytes);
+}
+inline hipError_t hipStreamBeginCapture(hipStream_t stream, cudaStreamCaptureMode mode) {
+  return cudaStreamBeginCapture(stream, mode);
+}
+inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+  return cudaStreamEndCapture(stream, graph);
+}
+inline hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, void*, char*,
+                                      std::size_t) {
+  return cudaGraphInstantiate(executable, graph, 0);
+}
+inline hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
+  return cudaGraphLaunch(executable, stream);
+}
+inline hipError_t hipGraphDestroy(hipGraph_t graph) { return cudaGraphDestroy(graph); }
+inline hipError_t hipGraphExecDestroy(hipGraphExec_t executable) { return cudaGraphExecDestroy(executable); }
+
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   cudaDeviceProp found;
   const cudaError_t error = cudaGetDeviceProperties(&found, device);
@@ -95,6 +125,7 @@ inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device
 namespace mnistd::gpu::platform {
 
 inline constexpr int kSmallestWavefront = 32;
+inline constexpr bool kHasByteMatrices = true;
 
 }  // namespace mnistd::gpu::platform
 
@@ -104,6 +135,13 @@ template <class... Parameters, class... Arguments>
 void hipLaunchKernelGGL(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                         hipStream_t stream, Arguments... arguments) {
   kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(arguments)...);
+}
+
+template <class... Parameters>
+hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                      unsigned int shared_bytes, hipStream_t stream) {
+  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), grid, block, arguments,
+                                     shared_bytes, stream);
 }
 
 // Whole wavefronts only, as on the other platforms.
@@ -135,6 +173,35 @@ __device__ inline float byte_to_float(std::uint32_t word, int index) {
 __device__ inline std::uint32_t dot4(std::uint32_t left, std::uint32_t right, std::uint32_t sum) {
   return __dp4a(left, right, sum);
 }
+
+template <std::uint32_t selector>
+__device__ inline std::uint32_t permute_bytes(std::uint32_t first, std::uint32_t second) {
+  return __byte_perm(first, second, selector);
+}
+
+template <int size>
+__device__ inline void store_four(std::uint32_t (&row)[size], int first, const std::uint32_t (&values)[4]) {
+  *reinterpret_cast<uint4*>(row + first) = make_uint4(values[0], values[1], values[2], values[3]);
+}
+
+// The tensor cores: mma.m16n8k32 of bytes, sums modulo 2³².
+__device__ inline void multiply_byte_matrices(const std::uint32_t (&left)[4], const std::uint32_t (&right)[2],
+                                              std::uint32_t (&sums)[4]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+      "%1, %2, %3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+}
+
+__device__ inline std::uint64_t load_across_blocks(const std::uint64_t* memory) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(memory) : "memory");
+  return value;
+}
+__device__ inline void store_across_blocks(std::uint64_t* memory, std::uint64_t value) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(memory), "l"(value) : "memory");
+}
+__device__ inline void wait_for_blocks() {}
 
 }  // namespace mnistd::gpu::platform
 

@@ -8,6 +8,16 @@
 //   kSmallestWavefront     what shared memory that holds a value a wavefront is sized by
 //   byte_to_float(w, i)    byte i of a word as a float: one instruction on AMD where i is known at compile time
 //   dot4(a, b, sum)        sum + Σ byte i of a · byte i of b, unsigned, modulo 2³²: one instruction on gfx906 and on sm_61 up
+//   permute_bytes<s>(a, b) the word whose byte k is byte (s >> 4k & 7) of a, 0 to 3, and b, 4 to 7
+//   store_four(row, k, v)  row[k .. k + 4) = v, in shared memory, k a multiple of 4 and row aligned to 16 bytes
+//   load_across_blocks(p), store_across_blocks(p, v)
+//                          64 bits that blocks which run at the same time hand to one another: whole, past the caches
+//                          that blocks do not share; in no order with other memory
+//   wait_for_blocks()      what a thread does before it looks again for what another block stores
+//   kHasByteMatrices       whether there is multiply_byte_matrices(a, b, sums): 32 lanes, each with the words a[4], b[2] and
+//                          sums[4], multiply 16×32 bytes by 32×8. Lane 4g + t holds of rows g and g + 8 the four bytes t
+//                          (a[0], a[1]) and t + 4 (a[2], a[3]), of column g the same (b[0], b[1]), and the sums of those
+//                          rows and columns 2t and 2t + 1, modulo 2³²
 // Shuffles reach all lanes of a wavefront: every lane must take part. A ballot has 64 bits everywhere.
 #pragma once
 

@@ -41,6 +41,16 @@ const number = (text, pattern, what) => {
 // kernel before it answers.
 const loopsIn = (code) => [...new Set(code.match(/\b(?:(?:global|flat|buffer)_atomic_f?cmpswap\w*|ds_cmpst\w*)/g))];
 
+// How many times an instruction stands in the blocks that branch back to themselves, the innermost loops: the most of any.
+export function inTightestLoop(code, instruction) {
+  const blocks = code.split(/^(?=\.LBB\d+_\d+:)/m).flatMap((block) => {
+    const label = /^(\.LBB\d+_\d+):/.exec(block)?.[1];
+    const back = label && new RegExp(`^\\s+s_c?branch\\w* ${label.replace('.', '\\.')}$`, 'm').exec(block);
+    return back ? [block.slice(0, back.index)] : [];
+  });
+  return Math.max(0, ...blocks.map((block) => block.match(new RegExp(`^\\s+${instruction}\\b`, 'gm'))?.length ?? 0));
+}
+
 export function kernelsIn(assembly) {
   const metadata = /\.amdgpu_metadata\n([^]*?)\.end_amdgpu_metadata/.exec(assembly)?.[1] ?? '';
   const entries = metadata.split(/^  - (?=\.)/m).slice(1);
@@ -60,6 +70,8 @@ export function kernelsIn(assembly) {
       scratch_bytes: field('private_segment_fixed_size'),
       spills: field('vgpr_spill_count') + field('sgpr_spill_count'),
       loops: loopsIn(code),
+      dot4: inTightestLoop(code, 'v_dot4_u32_u8'),
+      past_cache: code.match(/^\s+global_load_dwordx2 .*\bglc\b/gm)?.length ?? 0,
     };
   });
 }

@@ -179,6 +179,11 @@ TEST_CASE("the last variant is used unless one is forced") {
   const kernels::Choice choice = kernels::choose_variants(setting, "");
   CHECK(choice.residual == &kernels::residual_variants().back());
   CHECK(choice.gradient == &kernels::gradient_variants().back());
+  CHECK(std::string(choice.gram->name) == "2-dot4");
+  CHECK(std::string(choice.gram_step->name) == "2-one-launch");  // where blocks cannot cooperate
+  CHECK(kernels::choose_variants({"gfx906", 64, true}, "").gram_step ==
+        &kernels::gram_step_variants().back());
+  CHECK_THROWS_AS(kernels::choose_variants(setting, "gram_step=3-cooperative"), DeviceError);
   const kernels::Choice forced = kernels::choose_variants(setting, "gradient=1-plain");
   CHECK(forced.residual == choice.residual);
   CHECK(forced.gradient == &kernels::gradient_variants().front());

@@ -24,4 +24,8 @@ struct Place {
 // "gradient.hip:48".
 std::string to_string(const Place& place);
 
+// Throw it for what platform/emulator.h gives to kernels.
+[[noreturn]] void misaligned_store(int first);
+[[noreturn]] void wait_in_vain();
+
 }  // namespace mnistd::gpu::emulator

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 enum [[nodiscard]] hipError_t{
     hipSuccess = 0,
@@ -28,6 +29,8 @@ enum [[nodiscard]] hipError_t{
     hipErrorLaunchTimeOut = 702,
     hipErrorAssert = 710,
     hipErrorLaunchFailure = 719,
+    hipErrorCooperativeLaunchTooLarge = 720,
+    hipErrorStreamCaptureUnsupported = 900,
     hipErrorUnknown = 999,
 };
 
@@ -55,6 +58,17 @@ enum hipMemcpyKind {
 
 using hipStream_t = struct ihipStream_t*;  // null: the default stream
 using hipEvent_t = struct ihipEvent_t*;
+using hipGraph_t = struct ihipGraph*;
+using hipGraphExec_t = struct hipGraphExec*;
+enum hipStreamCaptureMode {
+  hipStreamCaptureModeGlobal = 0,
+  hipStreamCaptureModeThreadLocal = 1,
+  hipStreamCaptureModeRelaxed = 2,
+};
+enum hipDeviceAttribute_t {
+  hipDeviceAttributeCooperativeLaunch,
+  hipDeviceAttributeMultiprocessorCount,
+};
 inline constexpr unsigned hipStreamDefault = 0;
 inline constexpr unsigned hipStreamNonBlocking = 1;
 inline constexpr unsigned hipHostMallocDefault = 0;
@@ -72,6 +86,10 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device);
 hipError_t hipDriverGetVersion(int* version);
 hipError_t hipRuntimeGetVersion(int* version);
 hipError_t hipDeviceSynchronize();
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device);
+// One: blocks run one after the other.
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
+                                                        std::size_t dynamic_shared_bytes);
 
 hipError_t hipMemGetInfo(std::size_t* free, std::size_t* total);
 hipError_t hipMalloc(void** memory, std::size_t bytes);  // aligned to 256 bytes; of 0 bytes: null
@@ -96,6 +114,16 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags);
 hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamSynchronize(hipStream_t stream);
 
+// Between the two, launches, copies and fills on the stream are recorded, not done; the graph does them, in order, as often
+// as it is launched. What waits for the stream meanwhile is refused.
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph);
+hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, void* failed_node, char* log,
+                               std::size_t log_bytes);
+hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream);
+hipError_t hipGraphDestroy(hipGraph_t graph);
+hipError_t hipGraphExecDestroy(hipGraphExec_t executable);
+
 hipError_t hipEventCreate(hipEvent_t* event);
 hipError_t hipEventDestroy(hipEvent_t event);
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr);
@@ -110,6 +138,10 @@ void set_memory_limit(std::size_t bytes);
 // Keeps an error for hipGetLastError, and returns it.
 hipError_t remember(hipError_t error);
 bool stream_exists(hipStream_t stream);
+
+// Whether what is put on the stream is recorded, and how it is.
+bool is_recording(hipStream_t stream);
+void record(hipStream_t stream, std::function<void()> work);
 
 // Held while work of a stream runs: a launch or a copy. Work of other threads waits: shared memory is static. Device
 // memory is open meanwhile. Throws std::logic_error if this thread runs a kernel.

@@ -1,14 +1,11 @@
 // The emulated device's properties, its errors, streams and events; see hip_api.h.
 #include <chrono>
 #include <cstdio>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "gpu/platform/emulator/exchange.h"
+#include "gpu/platform/emulator/handles.h"
 #include "gpu/platform/emulator/hip_api.h"
-
-struct ihipStream_t {};
 
 struct ihipEvent_t {
   bool recorded = false;
@@ -20,35 +17,7 @@ namespace {
 
 thread_local hipError_t last_error = hipSuccess;
 
-// Handles that were given out and not given back: one that was destroyed is an error, not a crash.
-template <class Handle>
-class Handles {
- public:
-  Handle* add() {
-    const std::lock_guard lock(mutex_);
-    return *handles_.insert(new Handle).first;
-  }
-  bool remove(Handle* handle) {
-    const std::lock_guard lock(mutex_);
-    if (handles_.erase(handle) == 0) return false;
-    delete handle;
-    return true;
-  }
-  bool has(Handle* handle) {
-    const std::lock_guard lock(mutex_);
-    return handles_.contains(handle);
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<Handle*> handles_;
-};
-
 // Never destroyed: what a program's last static object gives back must still be known.
-Handles<ihipStream_t>& streams() {
-  static auto& handles = *new Handles<ihipStream_t>;
-  return handles;
-}
 Handles<ihipEvent_t>& events() {
   static auto& handles = *new Handles<ihipEvent_t>;
   return handles;
@@ -81,6 +50,10 @@ constexpr Named kNames[] = {
     {hipErrorLaunchTimeOut, "hipErrorLaunchTimeOut", "the launch timed out and was terminated"},
     {hipErrorAssert, "hipErrorAssert", "device-side assert triggered"},
     {hipErrorLaunchFailure, "hipErrorLaunchFailure", "unspecified launch failure"},
+    {hipErrorCooperativeLaunchTooLarge, "hipErrorCooperativeLaunchTooLarge",
+     "too many blocks in cooperative launch"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
     {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
 };
 
@@ -97,8 +70,6 @@ hipError_t result(bool all_is_well, hipError_t otherwise) {
 }  // namespace
 
 hipError_t remember(hipError_t error) { return last_error = error; }
-
-bool stream_exists(hipStream_t stream) { return stream == nullptr || streams().has(stream); }
 
 }  // namespace mnistd::gpu::emulator
 
@@ -132,7 +103,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   properties->warpSize = emulator::kWavefront;
   properties->maxThreadsPerBlock = 1024;
   properties->major = 9;
-  properties->multiProcessorCount = 4;
+  properties->multiProcessorCount = 1;
   properties->l2CacheSize = 65536;  // as small as may be: copies that exceed it are cheap
   return hipSuccess;
 }
@@ -144,16 +115,22 @@ hipError_t hipDriverGetVersion(int* version) {
 }
 hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }
 
-hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
-  if (stream == nullptr || flags > hipStreamNonBlocking) return emulator::remember(hipErrorInvalidValue);
-  *stream = emulator::streams().add();
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  if (value == nullptr) return emulator::remember(hipErrorInvalidValue);
+  if (device != 0) return emulator::remember(hipErrorInvalidDevice);
+  switch (attribute) {
+    case hipDeviceAttributeCooperativeLaunch:
+    case hipDeviceAttributeMultiprocessorCount:
+      *value = 1;
+      return hipSuccess;
+  }
+  return emulator::remember(hipErrorInvalidValue);
+}
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
+                                                        std::size_t) {
+  if (blocks == nullptr || kernel == nullptr || threads < 1) return emulator::remember(hipErrorInvalidValue);
+  *blocks = threads <= 1024 ? 1 : 0;
   return hipSuccess;
-}
-hipError_t hipStreamDestroy(hipStream_t stream) {
-  return emulator::result(emulator::streams().remove(stream), hipErrorInvalidHandle);
-}
-hipError_t hipStreamSynchronize(hipStream_t stream) {
-  return emulator::result(emulator::stream_exists(stream), hipErrorInvalidHandle);
 }
 
 hipError_t hipEventCreate(hipEvent_t* event) {
@@ -167,6 +144,7 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   if (!emulator::events().has(event) || !emulator::stream_exists(stream))
     return emulator::remember(hipErrorInvalidHandle);
+  if (emulator::is_recording(stream)) return emulator::remember(hipErrorStreamCaptureUnsupported);
   event->recorded = true;
   event->time = std::chrono::steady_clock::now();
   return hipSuccess;

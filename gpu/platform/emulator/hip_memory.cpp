@@ -163,6 +163,10 @@ hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemc
   if (to == nullptr || from == nullptr || (to_device && !emulator::is_device(to, bytes)) ||
       (from_device && !emulator::is_device(from, bytes)))
     return emulator::remember(hipErrorInvalidValue);
+  if (emulator::is_recording(stream)) {
+    emulator::record(stream, [=] { (void)hipMemcpyAsync(to, from, bytes, kind, nullptr); });
+    return hipSuccess;
+  }
   const emulator::Turn turn;
   std::memmove(to, from, bytes);
   return hipSuccess;
@@ -172,6 +176,10 @@ hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t st
   if (!emulator::stream_exists(stream)) return emulator::remember(hipErrorInvalidHandle);
   if (bytes == 0) return hipSuccess;
   if (!emulator::is_device(to, bytes)) return emulator::remember(hipErrorInvalidValue);
+  if (emulator::is_recording(stream)) {
+    emulator::record(stream, [=] { (void)hipMemsetAsync(to, value, bytes, nullptr); });
+    return hipSuccess;
+  }
   const emulator::Turn turn;
   std::memset(to, value, bytes);
   return hipSuccess;

@@ -61,19 +61,23 @@ void set_seed(std::uint64_t seed) {
   order().launches = 0;
 }
 
-void launch(const Kernel& kernel, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            hipStream_t stream) {
+bool admits(const char* name, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes, hipStream_t stream) {
   if (!fits(grid, block)) {
     (void)remember(hipErrorInvalidConfiguration);
-    return;
+    return false;
   }
   if (!stream_exists(stream)) {
     (void)remember(hipErrorInvalidHandle);
-    return;
+    return false;
   }
-  if (dynamic_shared_bytes != 0)
-    throw EmulatorFault("kernel " + std::string(kernel.name) +
+  if (dynamic_shared_bytes != 0) {
+    throw EmulatorFault("kernel " + std::string(name) +
                         " asks for dynamic shared memory: the emulator has platform::Shared only");
+  }
+  return true;
+}
+
+void run(const Kernel& kernel, dim3 grid, dim3 block) {
   const Turn turn;
   Processor::of_this_thread().run({kernel, grid, block, seed(), order().launches++});
 }
