@@ -72,7 +72,7 @@ class Device {
   // Device memory that the operations keep for themselves, in bytes: grown by the largest of what they were asked so far.
   virtual std::uint64_t scratch_bytes() const = 0;
 
-  // How many iterations may be queued before the host waits for one: 1 where a call returns finished (CPU).
+  // How many iterations may be queued before the host waits for one, or, where calls return finished (CPU), be in one call.
   virtual int pipeline_depth() const = 0;
 
   // Waits until all that was put on the stream is done; faults of earlier work surface here.

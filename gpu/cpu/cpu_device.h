@@ -29,7 +29,7 @@ class CpuDevice final : public Device {
   Ops& ops() override { return *ops_; }
   std::uint64_t memory_in_use() const override { return memory_in_use_.load(std::memory_order_relaxed); }
   std::uint64_t scratch_bytes() const override;
-  int pipeline_depth() const override { return 1; }
+  int pipeline_depth() const override { return 16; }  // of one call, through which the threads stay awake
   void synchronize() override {}
 
   Event record() override;
