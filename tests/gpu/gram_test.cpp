@@ -32,6 +32,7 @@ Gram expected_gram(const Images& images) {
       return std::uint64_t{a < kPixels ? images.pixels[kPixels * i + a] : 1u};
     };
     for (std::size_t a = 0; a < kFeatures; ++a) {
+      if (x(a) == 0) continue;
       gram.class_sums[kFeatures * images.labels[i] + a] += x(a);
       for (std::size_t b = 0; b < kFeatures; ++b) gram.products[kFeatures * a + b] += x(a) * x(b);
     }
@@ -69,12 +70,13 @@ struct GramCase {
 const std::vector<GramCase>& gram_cases() {
   static const std::vector<GramCase> cases = [] {
     std::vector<Images> images;
-    for (int count : {1, 2, 3, cpu::kGramTileImages - 1, cpu::kGramTileImages + 1}) {
-      images.push_back(random_images(count, static_cast<std::uint32_t>(count)));
+    for (int count : {1, 2, 3, 65}) images.push_back(random_images(count, static_cast<std::uint32_t>(count)));
+    for (int count :
+         {1, cpu::kGramTileImages - 1, cpu::kGramTileImages + 1, 2 * cpu::kGramTileImages + 129}) {
       images.push_back(sparse_images(count, static_cast<std::uint32_t>(count)));
     }
-    images.push_back(sparse_images(2 * cpu::kGramTileImages + 129, 7));
-    images.push_back(uniform_images(cpu::kGramTileImages + 2, 255));
+    images.push_back(random_images(cpu::kGramTileImages + 1, 8));
+    images.push_back(uniform_images(130, 255));
     images.push_back(uniform_images(5, 0));
     std::vector<GramCase> made;
     for (Images& each : images) made.push_back({each, expected_gram(each)});
