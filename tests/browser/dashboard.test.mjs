@@ -237,6 +237,29 @@ test("a bad field is shown at its field", async () => {
   expectConsole(/status of 400/);
 });
 
+test("the stability limit stands beside the rate, and Auto takes half of it with either solver", async () => {
+  await textLike("#rate-limit", /^Stable up to 0\.0256 on mnist$/);
+  await page.click("#rate-auto");
+  assert.equal(await page.inputValue("#learning_rate"), "auto");
+  await page.selectOption("#solver", "gram");
+  const response = await startJob({ iterations: "40", name: "automatic" });
+  assert.equal(response.status(), 202);
+  const { id, spec } = await response.json();
+  const { stability_limit: limit } = await getJson("/v1/datasets/mnist");
+  assert.equal(spec.learning_rate, limit / 2);
+  assert.equal(spec.solver, "gram");
+  await textLike("#job-title", /^automatic$/);
+  await textLike("#job-state", /succeeded/, 120_000);
+  assert.match(await text("#job-spec"), /· gram ·/);
+  assert.equal(await atLeast(40, () => points("#loss-chart")), 40);
+  await page.selectOption("#solver", "gemm");
+  await page.fill("#learning_rate", "0.01");
+  // Goes, so that what follows begins with no model.
+  assert.equal((await fetch(`${origin}/v1/jobs/${id}?purge=1`, { method: "DELETE" })).status, 204);
+  await page.goto(`${origin}/#`);
+  await page.reload();
+});
+
 test("a click starts a job, the charts grow, it succeeds, and digits get predictions", async () => {
   const response = await startJob({ iterations: "30", learning_rate: "0.01", name: "by hand" });
   assert.equal(response.status(), 202);
@@ -252,6 +275,7 @@ test("a click starts a job, the charts grow, it succeeds, and digits get predict
     assert.equal(await atLeast(rows.length, () => points(chart)), rows.length, chart);
   }
   assert.ok((await atLeast(100, () => inkOf("#loss-chart", "--loss"))) >= 100, "the loss is drawn");
+  assert.match(await text("#loss-chart .u-legend"), /Predicted \(dashed\)\s*[\d.]+/, "the predicted curve is drawn with it");
   assert.ok((await atLeast(100, () => inkOf("#accuracy-chart", "--train"))) >= 100, "the train accuracy is drawn");
   assert.ok((await atLeast(50, () => inkOf("#accuracy-chart", "--test"))) >= 50, "the test accuracy is drawn");
 
@@ -344,6 +368,8 @@ test("a job that diverges says why it failed", async () => {
   const { error } = await getJson(`/v1/jobs/${id}`);
   assert.ok(error.message.length > 0);
   assert.ok((await text("#job-error")).includes(error.message));
+  assert.match(error.message, /below 0\.0256327, the stability limit of mnist/);
+  assert.match(await text("#job-warnings"), /learning rate 1 is above the stability limit of mnist, 0\.0256327/);
   assert.ok((await points("#loss-chart")) > 0);
   await picture("failed");
   await page.fill("#learning_rate", "0.01");

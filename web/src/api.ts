@@ -219,8 +219,29 @@ export async function wrongDigits(dataset: string): Promise<WrongDigit[]> {
   return found;
 }
 
-export function getDataset(dataset: string): Promise<{ name: string; splits: { train: number; test: number } }> {
-  return json(`v1/datasets/${id(dataset)}`);
+export interface Dataset {
+  name: string;
+  splits: { train: number; test: number };
+  /** The largest learning rate that does not diverge; null until the daemon knows it. */
+  stability_limit: number | null;
+}
+
+export function getDataset(dataset: string, signal?: AbortSignal): Promise<Dataset> {
+  return json(`v1/datasets/${id(dataset)}`, signal);
+}
+
+export interface Curve {
+  rows: [iteration: number, loss: number | null][];
+  stability_limit: number;
+}
+
+/** The losses that a job of this spec would report, without training. */
+export function predictedCurve(spec: JobSpec, signal?: AbortSignal): Promise<Curve> {
+  const { dataset, learning_rate, iterations, seed } = spec;
+  return json(
+    `v1/datasets/${id(dataset)}/curve?learning_rate=${learning_rate}&iterations=${iterations}&seed=${seed}`,
+    signal,
+  );
 }
 
 export function getSystem(signal?: AbortSignal): Promise<Record<string, unknown>> {

@@ -9,6 +9,8 @@ export interface Line {
   colour: string;
   /** Lines differ by their dashes too, not by colour alone. */
   dash?: number[];
+  /** Drawn over gaps, for a line that has not a value in every row. */
+  spanGaps?: boolean;
 }
 
 const height = 220;
@@ -45,7 +47,7 @@ export class Chart {
   draw(data: uPlot.AlignedData): void {
     this.#data = data;
     this.#plot.setData(data);
-    this.#host.dataset["points"] = String(data[0].length);
+    this.#host.dataset["points"] = String(Array.from(data[1] ?? []).filter((value) => value != null).length);
     this.#showNewest();
   }
 
@@ -81,6 +83,7 @@ export class Chart {
               points: { show: (plot) => plot.data[0].length < 3 },
               value: (_, value) => shown(value, this.#format),
               ...(line.dash ? { dash: line.dash } : {}),
+              spanGaps: line.spanGaps ?? false,
             }),
           ),
         ],
@@ -92,11 +95,15 @@ export class Chart {
     );
   }
 
-  /** While nothing is pointed at, the legend shows the newest row. */
+  /** While nothing is pointed at, the legend shows the newest row of the first line. */
   #showNewest(): void {
-    const rows = this.#data[0].length;
-    if (this.#plot && this.#plot.cursor.idx == null && rows > 0) {
-      this.#plot.setLegend({ idx: rows - 1 }, false);
+    const first = this.#data[1] ?? [];
+    let newest = this.#data[0].length - 1;
+    while (newest > 0 && first[newest] == null) {
+      newest -= 1;
+    }
+    if (this.#plot && this.#plot.cursor.idx == null && newest >= 0) {
+      this.#plot.setLegend({ idx: newest }, false);
     }
   }
 

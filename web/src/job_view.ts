@@ -1,5 +1,7 @@
 // The selected job: state, progress, figures, charts, result. While it runs it is asked for four times a second.
-import { ApiError, cancelJob, getJob, jobMetrics, type Job, type MetricsRow } from "./api";
+import uPlot from "uplot";
+
+import { ApiError, cancelJob, getJob, jobMetrics, predictedCurve, type Curve, type Job, type MetricsRow } from "./api";
 import { Chart } from "./charts";
 import { create, find, setText } from "./dom";
 import { count, duration, jobTitle, loss, milliseconds, percent, state } from "./format";
@@ -21,7 +23,10 @@ export class JobView {
   readonly #error = find("job-error", HTMLElement);
   readonly #lossChart = new Chart(
     find("loss-chart", HTMLElement),
-    [{ label: "Loss", colour: "--loss" }],
+    [
+      { label: "Loss", colour: "--loss", spanGaps: true },
+      { label: "Predicted (dashed)", colour: "--predicted", dash: [3, 5], spanGaps: true },
+    ],
     (value) => loss(value),
   );
   readonly #accuracyChart = new Chart(
@@ -36,6 +41,7 @@ export class JobView {
   readonly #report: (error: unknown) => void;
   #poller: Poller | null = null;
   #job: Job | null = null;
+  #predicted: Curve["rows"] = [];
 
   /** `ended` hears a watched job once, when it has ended while it was watched. */
   constructor(ended: (job: Job) => void, report: (error: unknown) => void) {
@@ -49,6 +55,7 @@ export class JobView {
     this.#poller?.stop();
     this.#poller = null;
     this.#job = null;
+    this.#predicted = [];
     this.#report(null);
     this.#drawRows(new MetricsSeries());
     this.#body.hidden = true;
@@ -64,6 +71,7 @@ export class JobView {
   #watch(id: string): void {
     const series = new MetricsSeries();
     let emptyAnswers = 0;
+    let asked = false;
     this.#poller = new Poller(async (signal) => {
       let job: Job;
       let rows: MetricsRow[];
@@ -83,6 +91,11 @@ export class JobView {
         this.#drawRows(series);
       }
       this.#showJob(job, series);
+      if (!asked) {
+        asked = true;
+        await this.#predict(job, signal);
+        this.#drawRows(series);
+      }
       if (job.state === "queued") {
         return queuedDelay;
       }
@@ -98,9 +111,31 @@ export class JobView {
     }, this.#report);
   }
 
+  /** What the dataset's eigenvalues say of the whole curve; nothing where it diverges or where the daemon does not say. */
+  async #predict(job: Job, signal: AbortSignal): Promise<void> {
+    if (job.spec.model !== "linear") {
+      return;
+    }
+    try {
+      const { rows, stability_limit } = await predictedCurve(job.spec, signal);
+      this.#predicted = job.spec.learning_rate > stability_limit ? [] : rows;
+    } catch (error) {
+      // The chart does without; whether the daemon is there, the other requests tell.
+      if (!(error instanceof ApiError)) {
+        throw error;
+      }
+    }
+  }
+
   #drawRows(series: MetricsSeries): void {
     const [iteration, losses, train, test] = series.columns();
-    this.#lossChart.draw([iteration, losses]);
+    // A job's rows need not be at the iterations of the prediction's.
+    this.#lossChart.draw(
+      uPlot.join([
+        [iteration, losses],
+        [this.#predicted.map(([k]) => k), this.#predicted.map(([, value]) => value)],
+      ]),
+    );
     this.#accuracyChart.draw([iteration, train, test]);
   }
 

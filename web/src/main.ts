@@ -18,7 +18,7 @@ new SystemHeader(reporter("system"));
 new JobForm((job) => {
   location.hash = `job=${encodeURIComponent(job.id)}`;
   list.refresh();
-});
+}, reporter("limit"));
 
 let newestModel: string | null = null;
 
