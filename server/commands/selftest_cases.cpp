@@ -137,6 +137,82 @@ void expect_weights(gpu::Device& device, SelftestCase& made) {
   }
 }
 
+// Of more images the exact sums are left to vector units.
+constexpr int kMostPlainlySummed = 4096;
+
+void expect_gram(gpu::Device& device, SelftestCase& made) {
+  const gpu::Buffer<std::uint8_t> pixels(device, made.pixels), labels(device, made.labels);
+  gpu::Buffer<std::uint64_t> products(device, std::size_t{gpu::kFeatures} * gpu::kFeatures);
+  gpu::Buffer<std::uint64_t> class_sums(device, gpu::kWeights);
+  device.ops().gram({pixels.data(), labels.data(), made.images}, products.data(), class_sums.data());
+  made.products = products.to_vector();
+  made.class_sums = class_sums.to_vector();
+
+  const auto over_images = [&](std::uint64_t sum, double scale) {
+    return static_cast<float>(static_cast<double>(sum) * scale / made.images);
+  };
+  const auto scale_of = [](std::size_t feature) { return feature < gpu::kPixels ? 1 / 255.0 : 1.0; };
+  made.system_products.resize(std::size_t{gpu::kFeatures} * gpu::kGramStride);
+  made.system_class_sums.resize(kClasses * gpu::kGramStride);
+  for (std::size_t b = 0; b < gpu::kFeatures; ++b) {
+    for (std::size_t a = 0; a < gpu::kFeatures; ++a) {
+      made.system_products[a * gpu::kGramStride + b] =
+          over_images(made.products[a * gpu::kFeatures + b], scale_of(a) * scale_of(b));
+    }
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      made.system_class_sums[c * gpu::kGramStride + b] =
+          over_images(made.class_sums[c * gpu::kFeatures + b], scale_of(b));
+    }
+  }
+}
+
+// W G in double, and what rounding in float can make of an entry whose factors are off by `tolerance`.
+struct Product {
+  std::vector<double> value, error;
+};
+
+Product times_products(const SelftestCase& made, const ExpectedExactly& weights) {
+  const double rounding = rounding_of_sum(gpu::kFeatures);
+  Product product{std::vector<double>(gpu::kWeights), std::vector<double>(gpu::kWeights)};
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    for (std::size_t a = 0; a < gpu::kFeatures; ++a) {
+      const double weight = weights.value[c * gpu::kFeatures + a];
+      const double spread = rounding * std::fabs(weight) + weights.tolerance[c * gpu::kFeatures + a];
+      for (std::size_t b = 0; b < gpu::kFeatures; ++b) {
+        const double entry = made.system_products[a * gpu::kGramStride + b];  // none is negative
+        product.value[c * gpu::kFeatures + b] += weight * entry;
+        product.error[c * gpu::kFeatures + b] += spread * entry;
+      }
+    }
+  }
+  return product;
+}
+
+// The formulas of Ops::gram_descend, in double, each error followed through the iterations at its worst.
+void expect_descent(SelftestCase& made) {
+  made.descended.value.assign(made.weights.begin(), made.weights.end());
+  made.descended.tolerance.assign(made.weights.size(), 0.0);
+  for (int k = 0; k < SelftestCase::kGramIterations; ++k) {
+    const Product product = times_products(made, made.descended);
+    double loss = 1;
+    double loss_error = 0;
+    for (std::size_t i = 0; i < made.weights.size(); ++i) {
+      double& weight = made.descended.value[i];
+      double& tolerance = made.descended.tolerance[i];
+      const double target =
+          made.system_class_sums[i / gpu::kFeatures * gpu::kGramStride + i % gpu::kFeatures];
+      const double part = product.value[i] - 2 * target;
+      const double error = product.error[i] + rounding_of_sum(1) * std::fabs(target);
+      loss += weight * part;
+      loss_error += std::fabs(weight) * error + tolerance * (std::fabs(part) + error);
+      weight -= 2.0 * SelftestCase::kGramRate * (product.value[i] - target);
+      tolerance += 2.0 * SelftestCase::kGramRate * error + std::ldexp(std::fabs(weight), -23);
+    }
+    made.descent_squared.value.push_back(made.images * loss);
+    made.descent_squared.tolerance.push_back(made.images * loss_error);
+  }
+}
+
 }  // namespace
 
 SelftestCase random_inputs(int images) {
@@ -153,12 +229,14 @@ SelftestCase random_inputs(int images) {
   return inputs;
 }
 
-SelftestCase make_case(gpu::Device& device, int images) {
+SelftestCase make_case(gpu::Device& device, gpu::Device& quick_device, int images) {
   SelftestCase made = random_inputs(images);
   Reference reference(device, made);
   expect_residual(reference, made);
   expect_gradients(reference, made);
   expect_weights(device, made);
+  expect_gram(images <= kMostPlainlySummed ? device : quick_device, made);
+  expect_descent(made);
   return made;
 }
 

@@ -78,23 +78,39 @@ class Judge {
   Judge(OperationResult& result, const SelftestCase& expected)
       : result_(result), expected_(expected), where_("at " + std::to_string(expected.images) + " images: ") {}
 
-  void matrix(const Output<float>& output, const Expected& expected) {
-    const std::vector<float> found = output.values(where_, result_.faults);
+  // Expectation: Expected or ExpectedExactly.
+  template <class Expectation>
+  void matrix(const Output<float>& output, const Expectation& expected) {
+    compare(output.values(where_, result_.faults), expected);
+  }
+
+  void squared_residuals(const Output<gpu::PassStatistics>& output, const ExpectedExactly& expected) {
+    std::vector<double> found;
+    for (const gpu::PassStatistics& one : output.values(where_, result_.faults)) {
+      found.push_back(one.squared_residual);
+      if (one.correct != 0) result_.faults.push_back(where_ + "a count of correct images that nobody made");
+    }
+    compare(found, expected);
+  }
+
+  // Sums that must be right to the last digit, row by row of 785.
+  void exactly(const char* what, const Output<std::uint64_t>& output,
+               const std::vector<std::uint64_t>& expected) {
+    const std::vector<std::uint64_t> found = output.values(where_, result_.faults);
     std::size_t misses = 0;
     std::size_t first = 0;
     for (std::size_t k = 0; k < found.size(); ++k) {
-      const double error = std::fabs(static_cast<double>(found[k]) - expected.value[k]);
-      const double tolerance = expected.tolerance[k];
-      if (!(error <= tolerance) && misses++ == 0) first = k;
-      keep_worst(error, tolerance);
+      if (found[k] != expected[k] && misses++ == 0) first = k;
     }
+    keep_worst(
+        misses == 0 ? 0 : std::fabs(static_cast<double>(found[first]) - static_cast<double>(expected[first])),
+        0);
     if (misses == 0) return;
-    result_.faults.push_back(where_ + std::to_string(misses) + " of " + std::to_string(found.size()) +
-                             " values are off; value " + std::to_string(first) + " is " +
-                             text_of(found[first]) + ", expected " + text_of(expected.value[first]) + " ± " +
-                             text_of(expected.tolerance[first]));
+    result_.faults.push_back(where_ + std::to_string(misses) + " of " + std::to_string(found.size()) + " " +
+                             what + " are off; row " + std::to_string(first / gpu::kFeatures) + ", column " +
+                             std::to_string(first % gpu::kFeatures) + " is " + std::to_string(found[first]) +
+                             ", expected " + std::to_string(expected[first]));
   }
-
   void statistics(const Output<gpu::PassStatistics>& output) {
     const gpu::PassStatistics found = output.values(where_, result_.faults).front();
     const ExpectedStatistics& expected = expected_.statistics;
@@ -111,6 +127,23 @@ class Judge {
   }
 
  private:
+  template <class Value, class Expectation>
+  void compare(const std::vector<Value>& found, const Expectation& expected) {
+    std::size_t misses = 0;
+    std::size_t first = 0;
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      const double error = std::fabs(static_cast<double>(found[k]) - expected.value[k]);
+      const double tolerance = expected.tolerance[k];
+      if (!(error <= tolerance) && misses++ == 0) first = k;
+      keep_worst(error, tolerance);
+    }
+    if (misses == 0) return;
+    result_.faults.push_back(where_ + std::to_string(misses) + " of " + std::to_string(found.size()) +
+                             " values are off; value " + std::to_string(first) + " is " +
+                             text_of(found[first]) + ", expected " + text_of(expected.value[first]) + " ± " +
+                             text_of(expected.tolerance[first]));
+  }
+
   void correct(std::uint32_t found) {
     const auto [squared, tolerance, expected, doubtful] = expected_.statistics;
     if (std::llabs(static_cast<long long>(found) - expected) <= doubtful) return;
@@ -135,7 +168,7 @@ class Judge {
 
 struct Operation {
   const char* name;
-  const char* product;  // of whose variants it is made: "residual", "gradient", "both"; empty: none
+  const char* product;  // of whose variants it is made: "residual", "gradient", "both" of these; empty: none
   void (*launch)(gpu::Ops& ops, Resident& on);
   void (*judge)(Judge& judge, const Resident& on, const SelftestCase& expected);
 };
@@ -206,6 +239,42 @@ void check_step(gpu::Device& device, const SelftestCase& expected, OperationResu
   if (expected.images == kTimedImages) result.milliseconds = least_milliseconds(device, launch);
 }
 
+void check_gram(gpu::Device& device, const SelftestCase& expected, OperationResult& result) {
+  constexpr std::uint64_t kPoison = 0xdeadbeefdeadbeef;
+  const gpu::Buffer<std::uint8_t> pixels(device, expected.pixels), labels(device, expected.labels);
+  Output<std::uint64_t> products(device, expected.products.size(), kPoison);
+  Output<std::uint64_t> class_sums(device, expected.class_sums.size(), kPoison);
+  const auto launch = [&] {
+    device.ops().gram({pixels.data(), labels.data(), expected.images}, products.data(), class_sums.data());
+  };
+  launch();
+  Judge judge(result, expected);
+  judge.exactly("products", products, expected.products);
+  judge.exactly("class sums", class_sums, expected.class_sums);
+  if (expected.images == kTimedImages) result.milliseconds = least_milliseconds(device, launch);
+}
+
+// The time is that of an iteration.
+void check_gram_descend(gpu::Device& device, const SelftestCase& expected, OperationResult& result) {
+  const gpu::Buffer<float> products(device, expected.system_products);
+  const gpu::Buffer<float> class_sums(device, expected.system_class_sums);
+  Output<float> weights(device, gpu::kWeights, Resident::kPoison);
+  const auto descend = [&](int count, gpu::PassStatistics* statistics) {
+    device.ops().gram_descend({products.data(), class_sums.data(), expected.images}, weights.data(),
+                              SelftestCase::kGramRate, count, statistics);
+  };
+  Output<gpu::PassStatistics> statistics(device, SelftestCase::kGramIterations, {-8906.25, 0xdeadbeef, 77});
+  weights.fill(expected.weights);
+  descend(SelftestCase::kGramIterations, statistics.data());
+  Judge judge(result, expected);
+  judge.matrix(weights, expected.descended);
+  judge.squared_residuals(statistics, expected.descent_squared);
+  if (expected.images != kTimedImages) return;
+  constexpr int kTimed = 300;
+  gpu::Buffer<gpu::PassStatistics> many(device, kTimed);
+  result.milliseconds = least_milliseconds(device, [&] { descend(kTimed, many.data()); }) / kTimed;
+}
+
 void check_in_table(const Operation& operation, gpu::Device& device, const SelftestCase& expected,
                     OperationResult& result) {
   Resident on(device, expected);
@@ -241,7 +310,9 @@ OperationChecks::OperationChecks(std::span<const int> sizes) {
   options.backend = gpu::Backend::cpu;
   options.reference = true;
   const auto reference = gpu::Device::open(options);
-  for (int images : sizes) cases_.push_back(make_case(*reference, images));
+  options.reference = false;
+  const auto quick = gpu::Device::open(options);
+  for (int images : sizes) cases_.push_back(make_case(*reference, *quick, images));
 }
 
 std::vector<OperationResult> OperationChecks::run(gpu::Device& device, const std::string& kernel) const {
@@ -249,17 +320,23 @@ std::vector<OperationResult> OperationChecks::run(gpu::Device& device, const std
   std::vector<OperationResult> results;
   for (const Operation& operation : kOperations) {
     const std::string part_of = operation.product;
-    if (!kernel.empty() && part_of != "both" && part_of != product) continue;
+    const bool of_both = part_of == "both" && (product == "residual" || product == "gradient");
+    if (!kernel.empty() && !of_both && part_of != product) continue;
     results.push_back(over_sizes(cases_, operation.name, kernel,
                                  [&](const SelftestCase& expected, OperationResult& result) {
                                    check_in_table(operation, device, expected, result);
                                  }));
   }
-  if (kernel.empty()) {
-    results.push_back(
-        over_sizes(cases_, "step", kernel, [&](const SelftestCase& expected, OperationResult& result) {
-          check_step(device, expected, result);
-        }));
+  const auto in = [&](auto check) {
+    return [&device, check](const SelftestCase& expected, OperationResult& result) {
+      check(device, expected, result);
+    };
+  };
+  if (kernel.empty()) results.push_back(over_sizes(cases_, "step", kernel, in(check_step)));
+  if (kernel.empty() || product == "gram")
+    results.push_back(over_sizes(cases_, "gram", kernel, in(check_gram)));
+  if (kernel.empty() || product == "gram_step") {
+    results.push_back(over_sizes(cases_, "gram_descend", kernel, in(check_gram_descend)));
   }
   return results;
 }

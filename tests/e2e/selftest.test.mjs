@@ -5,7 +5,7 @@ import test from 'node:test';
 import { besides, emulated, run } from './program.mjs';
 
 const faulty = process.env.MNISTD_FAULTY ?? besides('mnistd_faulty');
-const operations = ['initialise', 'scores', 'count_correct', 'residual', 'gradient', 'loss_and_gradient', 'step'];
+const operations = ['initialise', 'scores', 'count_correct', 'residual', 'gradient', 'loss_and_gradient', 'step', 'gram', 'gram_descend'];
 
 // The page's lines on operations: {operation, kernel, error, tolerance, time, verdict}.
 const linesOf = (page) =>
@@ -34,7 +34,7 @@ function looksRight(page) {
   });
   assert.match(page, /^Result: all right, after [\d.]+ s$/m);
   assert.doesNotMatch(page, /OFF|nan|inf/);
-  assert.ok(page.split('\n').length < 60 && page.split('\n').every((line) => line.length < 120), 'one page');
+  assert.ok(page.split('\n').length < 80 && page.split('\n').every((line) => line.length < 120), 'one page');
   return lines;
 }
 
@@ -62,6 +62,10 @@ test('on the emulator: every variant of a kernel too', async (t) => {
   for (const kernel of ['residual=1-plain', 'residual=2-tiled', 'gradient=1-plain', 'gradient=2-tiled']) {
     const [product] = kernel.split('=');
     assert.deepEqual(lines.filter((line) => line.kernel === kernel).map((line) => line.operation), [product, 'loss_and_gradient']);
+  }
+  for (const [kernel, operation] of [['gram=1-plain', 'gram'], ['gram=2-dot4', 'gram'], ['gram_step=1-plain', 'gram_descend'],
+    ['gram_step=2-one-launch', 'gram_descend'], ['gram_step=3-cooperative', 'gram_descend']]) {
+    assert.deepEqual(lines.filter((line) => line.kernel === kernel).map((line) => line.operation), [operation], kernel);
   }
   assert.match(stdout, /^Wavefront: +64 lanes$/m);
 });
@@ -91,6 +95,9 @@ test('a device that is wrong is found out', async (t) => {
     ['unwritten:64', 'residual', /at 64 images: 1 of 640 values are off; value 0 is -?nan/],
     ['squared_residual', 'residual', /the squared residual is/],
     ['correct:63', 'residual', /at 63 images: \d+ are counted correct/],
+    ['gram:65', 'gram', /at 65 images: 1 of 616225 products are off; row 784, column 784 is 66, expected 65$/m],
+    ['class_sums', 'gram', /of 7850 class sums are off; row 9, column 784 is/],
+    ['gram_descend', 'gram_descend', /at 1 images: 1 of 7850 values are off; value 0 is/],
     ['error:64', 'residual', /at 64 images: the kernel was not launched/],
   ];
   for (const [fault, operation, said] of cases) {
