@@ -1,10 +1,9 @@
 // How training runs.
 //
 // The loop works in chunks: a row of iterations that is put on the device's stream at once, after which the host waits
-// and reads the statistics, one slot of a device buffer an iteration. With the gemm solver on a device whose calls return
-// finished, the CPU, a chunk is one iteration. On one that pipelines, waiting after each would leave it idle between two
-// launches, and an iteration of the gram solver is a small part of a launch. So a chunk holds as many as the solver takes in
-// one call, as run in about kChunkTime (the stop token is looked at between chunks), and none after the next report: a
+// and reads the statistics, one slot of a device buffer an iteration. Waiting after each would leave a device idle between
+// two of them, and an iteration of the gram solver is a small part of a launch. So a chunk holds as many as the solver takes
+// in one call, as run in about kChunkTime (the stop token is looked at between chunks), and none after the next report: a
 // reported iteration k begins a chunk, because the test split is to be classified with the weights before update k, and the
 // statistics of a chunk's first iteration are of those weights too. The training split is classified beside it where the
 // solver does not do that by the way.

@@ -92,19 +92,21 @@ test('a small training through the daemon on the emulated device', { skip }, asy
   assert.equal(system.device.backend, 'hip');
   assert.equal(system.device.architecture, 'emulator');
 
-  const { id } = await daemon.submit({ dataset: 'small', iterations: 10, learning_rate: 0.01 });
-  const job = await daemon.ended_job(id);
-  assert.equal(job.state, 'succeeded', JSON.stringify(job));
   const expected = descend(train, 10, 0.01);
-  const { columns, rows } = await daemon.json(`/v1/jobs/${id}/metrics`);
-  assert.deepEqual(columns.slice(0, 3), ['iteration', 'loss', 'train_accuracy']);
-  assert.equal(rows.length, 10);
-  rows.forEach(([iteration, loss, accuracy], i) => {
-    assert.equal(iteration, i + 1);
-    close(loss, expected[i].loss, `iteration ${iteration}`);
-    assert.equal(Math.round(accuracy * 300), expected[i].correct, `correct at iteration ${iteration}`);
-  });
-  close(job.result.loss, expected[10].loss, 'result');
+  for (const solver of ['gemm', 'gram']) {
+    const { id } = await daemon.submit({ dataset: 'small', iterations: 10, learning_rate: 0.01, solver });
+    const job = await daemon.ended_job(id);
+    assert.equal(job.state, 'succeeded', JSON.stringify(job));
+    const { columns, rows } = await daemon.json(`/v1/jobs/${id}/metrics`);
+    assert.deepEqual(columns.slice(0, 3), ['iteration', 'loss', 'train_accuracy']);
+    assert.equal(rows.length, 10);
+    rows.forEach(([iteration, loss, accuracy], i) => {
+      assert.equal(iteration, i + 1);
+      close(loss, expected[i].loss, `${solver}, iteration ${iteration}`);
+      assert.equal(Math.round(accuracy * 300), expected[i].correct, `${solver}, correct at iteration ${iteration}`);
+    });
+    close(job.result.loss, expected[10].loss, `${solver}, result`);
+  }
 
   const body = train.pixels.subarray(0, kPixels);
   const answer = await daemon.fetch('/v1/predict', { method: 'POST', body, headers: { 'Content-Type': 'application/octet-stream' } });
