@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <random>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -181,6 +182,38 @@ TEST_CASE("300 iterations at 0.01 give the reference losses and counts, by eithe
   MESSAGE("on the host " << wall.count() / 10000 << " us an image");
   CHECK(std::abs(model::evaluate(labels, mnist()->test.labels).correct() - result.test_correct) <= 2);
   CHECK(linear.predict(mnist()->test.image(0)).label == 7);
+}
+
+TEST_CASE("gemm, gram and the closed form agree at random rates below the limit, iterations and seeds") {
+  const auto device = gpu::Device::open({.backend = gpu::Backend::cpu});
+  const model::ResidentDataset resident(*device, mnist());
+  const model::Spectrum spectrum = model::compute_spectrum(*resident.gram());
+  std::mt19937 random(2026);
+  const auto uniform = [&random] { return random() / 4294967296.0; };
+  for (int round = 0; round < 4; ++round) {
+    model::TrainSpec spec;
+    spec.learning_rate = spectrum.stability_limit() * uniform();
+    spec.iterations = 20 + static_cast<int>(uniform() * 80);
+    spec.seed = random();
+    spec.report_every = 7;
+    CAPTURE(spec.learning_rate);
+    CAPTURE(spec.iterations);
+    CAPTURE(spec.seed);
+    const model::ClosedForm form(spectrum, spec.seed, static_cast<float>(spec.learning_rate));
+    const auto expected = form.weights(spec.iterations);
+    for (const auto solver : {model::SolverKind::gemm, model::SolverKind::gram}) {
+      CAPTURE(model::to_string(solver));
+      spec.solver = solver;
+      Rows observer;
+      const auto result = model::train(*device, resident, spec, observer, {});
+      for (const auto& entry : observer.rows)
+        CHECK(std::abs(entry.second.loss / form.loss(entry.first - 1) - 1) <= 1e-5);
+      CHECK(std::abs(result.loss / form.loss(spec.iterations) - 1) <= 1e-5);
+      double worst = 0;
+      for (int i = 0; i < 7850; ++i) worst = std::max(worst, std::abs(expected[i] - result.state.weights[i]));
+      CHECK(worst <= 1e-6);
+    }
+  }
 }
 
 TEST_SUITE_END();
