@@ -16,7 +16,7 @@ ordered_json json_of(const Summary& summary) {
           {"samples", summary.count}};
 }
 
-ordered_json json_of(const Row& row) {
+ordered_json json_of(const Row& row, bool on_processor) {
   ordered_json json = {{"operation", row.operation},
                        {"kernel", row.kernel.empty() ? ordered_json() : ordered_json(row.kernel)},
                        {"source", row.source},
@@ -32,6 +32,7 @@ ordered_json json_of(const Row& row) {
   json["warm_ms"] = json_of(row.timing->warm);
   json["calls_a_sample"] = row.timing->calls_a_sample;
   json["cold_ms"] = json_of(row.timing->cold);
+  if (on_processor) json["processor_ms"] = json_of(row.timing->processor);
   json["operations_per_second"] = (row.work.flops + row.work.byte_operations) / seconds;
   json["bytes_per_second"] = row.work.bytes / seconds;
   json["share_of_limit"] = row.bound.milliseconds / row.timing->warm.median;
@@ -56,7 +57,7 @@ ordered_json json_of(const DeviceInfo& device) {
 
 std::string json_of(const Report& report, const std::string& version, const std::string& date) {
   ordered_json rows = ordered_json::array(), trainings = ordered_json::array();
-  for (const Row& row : report.rows) rows.push_back(json_of(row));
+  for (const Row& row : report.rows) rows.push_back(json_of(row, report.device.backend == "cpu"));
   for (const Training& training : report.trainings) trainings.push_back(json_of(training));
   const double images = static_cast<double>(report.memory.images);
   const ordered_json json = {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <utility>
 #include <vector>
 
 namespace mnistd::gpu::bench {
@@ -47,8 +49,15 @@ Timing time_operation(Workbench& bench, const Operation& operation, const Timing
   operation.launch(bench, 1);
   Timing timing;
   timing.calls_a_sample = calls_for(bench, operation, effort.least_sample_ms);
-  timing.warm = sampled(
-      effort, [&] { return milliseconds(bench, operation, timing.calls_a_sample) / timing.calls_a_sample; });
+  std::vector<double> processor;
+  timing.warm = sampled(effort, [&] {
+    const std::clock_t begin = std::clock();
+    const double took = milliseconds(bench, operation, timing.calls_a_sample);
+    const double ticks = static_cast<double>(std::clock() - begin);
+    processor.push_back(1e3 * ticks / CLOCKS_PER_SEC / timing.calls_a_sample);
+    return took / timing.calls_a_sample;
+  });
+  timing.processor = summarise(std::move(processor));
   timing.cold = sampled(effort, [&] {
     bench.device.empty_cache();
     return milliseconds(bench, operation, 1);

@@ -19,6 +19,8 @@ struct Timing {
   Summary warm;        // one after the other: what fits in the caches is there
   int calls_a_sample;  // or iterations
   Summary cold;        // a single one, its inputs only in memory
+  Summary
+      processor;  // of the warm samples: time of all threads on processors, which others on the machine disturb less
 };
 
 Timing time_operation(Workbench& bench, const Operation& operation, const TimingEffort& effort);

@@ -76,6 +76,7 @@ test('as JSON', async (t) => {
   const report = JSON.parse(stdout);
   looksLikeAReport(report, 150);
   assert.equal(report.device.compute_units, 1);
+  for (const { processor_ms } of report.rows) assert.ok(processor_ms.median >= 0 && processor_ms.least <= processor_ms.most);
   assert.deepEqual(report.rows.filter((row) => row.source === mnist).map((row) => row.operation), operations);
   assert.deepEqual(report.trainings.map((training) => training.solver), ['gemm', 'gram']);
 

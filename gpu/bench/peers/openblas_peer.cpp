@@ -15,11 +15,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cblas.h>
@@ -105,22 +107,36 @@ double trial(const std::function<void()>& work) {
   return least;
 }
 
-struct Case {
+class Case {
+ public:
+  Case(std::string named, std::string of, std::string by, std::function<void()> what)
+      : name(std::move(named)), ours(std::move(of)), how(std::move(by)), work(std::move(what)) {}
+
   std::string name, ours, how;
   std::function<void()> work;
 
   ordered_json round() const {
     work();
     const int calls = std::clamp(static_cast<int>(2 / milliseconds(work, 1)), 1, 1000);
-    std::vector<double> times;
+    std::vector<double> times, processor;
     const Clock::time_point begin = Clock::now();
     while (times.size() < 15 &&
-           (times.size() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < 1.5))
+           (times.size() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < 1.5)) {
+      const std::clock_t ticks = std::clock();
       times.push_back(milliseconds(work, calls));
-    std::sort(times.begin(), times.end());
-    const std::size_t half = times.size() / 2;
-    const double median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
-    return {{"median", median}, {"least", times.front()}, {"most", times.back()}};
+      processor.push_back(1e3 * static_cast<double>(std::clock() - ticks) / CLOCKS_PER_SEC / calls);
+    }
+    ordered_json json = summary(std::move(times));
+    json["processor"] = summary(std::move(processor));
+    return json;
+  }
+
+ private:
+  static ordered_json summary(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    const double median = values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+    return {{"median", median}, {"least", values.front()}, {"most", values.back()}};
   }
 };
 
