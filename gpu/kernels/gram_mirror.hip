@@ -2,8 +2,9 @@
 // Shapes     785×785, 64-bit
 // Tiling     block: 16 × 16 threads, a square of the upper triangle, transposed through LDS (2,176 bytes), so that rows are read
 //            and written in order; grid: 50 × 50 squares, of which those below the diagonal end at once
+//   gfx906, hipcc 5.2.3: 6 VGPRs, 10 waves a SIMD
 // Assumes    nothing
-// Measured   not yet
+// Measured   H200: 0.007 ms with its launch; gfx906: not run (2026-11-30)
 #include "gpu/kernels/kernels.h"
 #include "gpu/kernels/launch.h"
 

@@ -7,7 +7,7 @@
 //        ⋮    s7 ►│ t224 … t255 │            LDS:   10,240 bytes of sums, and the statistics'
 //   Then 32 threads add the slices in order and write their columns of next.
 // Assumes    nothing
-// Measured   not yet
+// Measured   H200: 0.034 ms an iteration with its reduction and a copy; gfx906: not run (2026-11-30)
 #include "gpu/kernels/block_sum.h"
 #include "gpu/kernels/kernels.h"
 #include "gpu/kernels/launch.h"

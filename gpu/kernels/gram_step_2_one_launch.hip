@@ -2,8 +2,9 @@
 // Shapes     W and next 10×800, padded; G 785×800, C 10×800
 // Tiling     gram_task.h: tasks of 5 classes × 16 columns, one a block; block: 512 threads, 32 slices; grid: 2 × 50 blocks.
 //            LDS 16,640 bytes of W, 10,240 of sums
+//   gfx906, hipcc 5.2.3: 62 VGPRs, 4 waves a SIMD; sm_90a, CUDA 13.0: 40 registers
 // Assumes    float rows of G, C and W aligned to 64 bytes
-// Measured   not yet
+// Measured   H200: 0.0050 ms an iteration launched, 0.0041 ms as a graph, of 300; gfx906: not run (2026-11-30)
 // Versus the previous variant: one idea, an iteration is one launch: W goes back and forth between two places, shares of the
 //   loss stay where they are until many iterations are added up at once. And four times the blocks, so that all compute
 //   units have one; W comes through LDS.

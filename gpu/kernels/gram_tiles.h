@@ -5,7 +5,7 @@
 //     rows 0  ┌────┐                           A step of work is some images of one tile. Laid end to end, tile after tile,
 //        112  │ 21 │ 22 │        tile          the steps make a line, which is cut into as many equal pieces as the
 //        224  │  0 │    │ 23 │   numbers       device runs blocks at once: no block waits for another, whatever n is. A
-//          ⋮  │  1 │  2 │    │ ⋱               step of a tile below the diagonal is 7 units of the line, one on it 5 or 6:
+//          ⋮  │  1 │  2 │    │ ⋱               step of a tile below the diagonal is 7 units of the line, one on it 6:
 //        672  │ 15 │  …           27           what a block spends on it.
 //             └────┘
 //   A piece may end one tile and begin the next; sums leave registers at each such place, and after 65,536 images at the
@@ -51,9 +51,8 @@ __device__ inline void add_to(unsigned long long* entry, std::uint32_t sum) {
   atomicAdd(entry, static_cast<unsigned long long>(sum));
 }
 
-// For blocks of so many threads, and steps of so many images. kCostOnDiagonal: of a step on the diagonal, in sevenths of one
-// below it.
-template <int kTileThreads, int kImages, int kCostOnDiagonal>
+// For blocks of so many threads, and steps of so many images.
+template <int kTileThreads, int kImages>
 struct GramTiles {
   static constexpr int kThreads = kTileThreads;
   static constexpr int kStepImages = kImages;
@@ -63,7 +62,7 @@ struct GramTiles {
   static constexpr int kBelow = kTilesASide * (kTilesASide - 1) / 2;  // tiles below the diagonal
   static constexpr int kTiles = kBelow + kTilesASide;
   static constexpr int kBelowCost = 7;
-  static constexpr int kDiagonalCost = kCostOnDiagonal;
+  static constexpr int kDiagonalCost = 6;
   static constexpr int kGroups = kStepImages / 4;
   static constexpr int kRowWords = 120;
   static constexpr int kLabelRows = 16;

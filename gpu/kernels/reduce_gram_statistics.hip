@@ -2,7 +2,7 @@
 // Shapes     25 PassStatistics → 1
 // Tiling     one thread: the sums are few, and their order is fixed
 // Assumes    nothing
-// Measured   not yet
+// Measured   not by itself, bound by the launch: gram_step_1_plain
 #include "gpu/kernels/kernels.h"
 #include "gpu/kernels/launch.h"
 
