@@ -12,8 +12,8 @@
 // Why not OpenMP: the thread sanitizer does not see the barriers of GNU's libgomp and reports races that are none; a
 // team of OpenMP is tied to the thread that first opened it; an exception cannot leave a parallel region; and its
 // threads take the process's signals, whereas these block all asynchronous ones, so that SIGTERM reaches the thread
-// that waits for it. Why not spin while waiting: the daemon shares its machine, and a wake-up costs some 10 µs twice
-// in an iteration of several milliseconds.
+// that waits for it. Why not spin while waiting: the daemon shares its machine, and a wake-up costs some 10 µs. Where many
+// short jobs follow each other, they are rounds of one (task_rounds.h).
 #pragma once
 
 #include <atomic>
