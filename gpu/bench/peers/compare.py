@@ -114,7 +114,7 @@ def markdown(result):
         f"mnistd {result['version']} ({device['architecture']}{threads}{', ' + device['driver'] if device['driver'] else ''}) and "
         f"{rival['peer']} ({rival['device']}; {rival['what']}) in turn on one machine, {result['date']}.",
         f"{result['images']:,} images of {result['source']}, {result['rounds']} rounds. Times in ms: the median of the rounds' medians, "
-        "their range behind it, and the least of all samples.",
+        f"their range behind it, and the least of all samples.{' ' + result['note'] if result['note'] else ''}",
         "",
         "| work | mnistd | range | least | rival | theirs | range | least | ours / theirs | of the least |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -170,6 +170,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=300, help="that the rival trains too (its own argument)")
     parser.add_argument("--sizes", default="", help="numbers of images, to show what more of them cost")
+    parser.add_argument("--note", default="", help="a sentence on the circumstances")
     parser.add_argument("rival", nargs="+")
     options = parser.parse_args()
 
@@ -235,6 +236,7 @@ def main():
         "images": images,
         "source": "MNIST" if (images, options.iterations) in KNOWN_LOSSES else first["images"]["source"],
         "rounds": options.rounds,
+        "note": options.note,
         "comparisons": comparisons,
         "expected_loss": expected,
         "losses": rows,
