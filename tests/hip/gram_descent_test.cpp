@@ -218,8 +218,6 @@ TEST_CASE("another system and rate between, and the first again") {
     CHECK_FALSE(of_other.weights == first.weights);
     CHECK_FALSE(of_slower.weights == first.weights);
     CHECK(resident.descend(some_weights(), {count}) == first);  // the graph is recorded anew
-    const auto fresh = open_under_test(kernel);
-    CHECK(Resident(*fresh, other).descend(some_weights(), {count}) == of_other);
   }
 }
 
