@@ -13,7 +13,7 @@
 
 namespace mnistd::gpu::hip {
 
-// Beyond what the interface asks for: pixels are aligned to 4 bytes, floats to 4, PassStatistics to 8 (DeviceError).
+// Beyond what the interface asks for: pixels are aligned to 16 bytes, floats to 4, PassStatistics to 8 (DeviceError).
 class HipOps final : public Ops {
  public:
   // stream must outlive this. kernel: which variants are forced, as in kernels/variants.h (DeviceError).
@@ -44,14 +44,20 @@ class HipOps final : public Ops {
 
   // Each array grows when an operation first needs it for so many images, so at a training's first iteration and never in
   // its loop. It stays for the next training.
-  PassStatistics* block_statistics_for(int images);
-  float* partial_gradients_for(int images);
-  float* residual_for(int images);
+  kernels::WorkspaceSizes workspace(int images) const;
+  // W as a variant wants it: `packed` whether that is so.
+  kernels::Weights prepared(const float* weights, bool packed);
+  // Everything of a pass over the images but the adding up.
+  kernels::PassParts pass(const LabelledImages& images, const kernels::Weights& weights);
+  int residual_parts(const LabelledImages& images, const kernels::Weights& weights, float* residual);
+  int gradient_parts(const LabelledImages& images, const float* residual);
+  bool pass_is_packed() const;
 
   hipStream_t stream_;
+  int compute_units_;
   kernels::Choice choice_;
   std::uint64_t scratch_bytes_ = 0;
-  DeviceArray<float> gradient_;  // of descend
+  DeviceArray<float> packed_;  // W
   DeviceArray<float> residual_;
   DeviceArray<float> partial_gradients_;
   DeviceArray<PassStatistics> block_statistics_;

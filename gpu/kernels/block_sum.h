@@ -8,14 +8,16 @@ namespace mnistd::gpu::kernels {
 template <class T, int kThreads>
 using BlockSumParts = platform::Shared<T, kThreads / platform::kSmallestWavefront>;
 
-// kThreads: those of the block, a multiple of every wavefront size. All of them call; thread 0 gets the sum, the others
-// anything. `parts` is shared memory that serves nothing else.
+// kThreads: the first of the block that bring a value, a multiple of every wavefront size. All threads of the block call;
+// thread 0 gets the sum, the others anything. `parts` is shared memory that serves nothing else.
 template <int kThreads, class T>
 __device__ inline T block_sum(T value, BlockSumParts<T, kThreads>& parts) {
   const int lanes = platform::wavefront_size();
-  for (int distance = lanes / 2; distance > 0; distance /= 2) value += __shfl_xor(value, distance);
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread % lanes == 0) parts[thread / lanes] = value;
+  if (thread < kThreads) {
+    for (int distance = lanes / 2; distance > 0; distance /= 2) value += __shfl_xor(value, distance);
+    if (thread % lanes == 0) parts[thread / lanes] = value;
+  }
   __syncthreads();
   T sum = 0;
   if (thread == 0) {

@@ -1,9 +1,9 @@
-// Computes   RᵀX over each chunk of 512 images, pixels as bytes (reduce_gradient divides them by 255), the bias as 1
-// Shapes     R n×10, X n×784 bytes and a 1; partial gradients n/512 × 10×785
+// Computes   RᵀX over each chunk of at most 512 images, pixels as bytes (finish_pass divides them by 255), the bias as 1
+// Shapes     R n×10, X n×784 bytes and a 1; partial gradients chunks × 10×785
 // Tiling
 //                    features 0 ──────────► 784
 //     chunk 0        │block │block │block │block │      block: 256 features, a thread each, with ten sums in registers
-//     (512 images)   │(0,0) │(0,1) │(0,2) │(0,3) │      grid:  (n/512, 4), rounded up
+//     (≤ 512)        │(0,0) │(0,1) │(0,2) │(0,3) │      grid:  (chunks, 4)
 //     chunk 1        │(1,0) │  …                        LDS:   none
 //   The threads of a block walk down the images together: neighbouring lanes read neighbouring bytes, and all read the
 //   same ten residuals, at an address that the compiler sees to be uniform.
@@ -21,12 +21,13 @@ constexpr int kThreads = 256;
 
 __global__ __launch_bounds__(kThreads) void gradient_1_plain_kernel(const std::uint8_t* pixels,
                                                                     const float* residual, int count,
+                                                                    int chunk_images,
                                                                     float* partial_gradients) {
   const int feature = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
   if (feature >= kFeatures) return;
   const int chunk = static_cast<int>(blockIdx.x);
-  const int first = chunk * kChunkImages;
-  const int images = min(kChunkImages, count - first);
+  const int first = chunk * chunk_images;
+  const int images = min(chunk_images, count - first);
   const std::uint8_t* column = pixels + std::int64_t{first} * kPixels + feature;
   const float* rows = residual + std::int64_t{first} * kClasses;
 
@@ -42,10 +43,10 @@ __global__ __launch_bounds__(kThreads) void gradient_1_plain_kernel(const std::u
 }
 
 void gradient_1_plain(hipStream_t stream, const LabelledImages& images, const float* residual,
-                      float* partial_gradients) {
-  hipLaunchKernelGGL(gradient_1_plain_kernel,
-                     dim3(parts_of(images.count, kChunkImages), parts_of(kFeatures, kThreads)),
-                     dim3(kThreads), 0, stream, images.pixels, residual, images.count, partial_gradients);
+                      int chunk_images, float* partial_gradients) {
+  hipLaunchKernelGGL(
+      gradient_1_plain_kernel, dim3(parts_of(images.count, chunk_images), parts_of(kFeatures, kThreads)),
+      dim3(kThreads), 0, stream, images.pixels, residual, images.count, chunk_images, partial_gradients);
   hip::check_launch("gradient_1_plain");
 }
 

@@ -1,9 +1,9 @@
-// Computes   RᵀX over each chunk of 512 images, pixels as bytes (reduce_gradient divides them by 255), the bias as 1
-// Shapes     R n×10, X n×784 bytes and a 1; partial gradients n/512 × 10×785
+// Computes   RᵀX over each chunk of at most 512 images, pixels as bytes (finish_pass divides them by 255), the bias as 1
+// Shapes     R n×10, X n×784 bytes and a 1; partial gradients chunks × 10×785
 // Tiling
 //                       28 words = 112 pixels
 //                      ┌──────────────────────┐        block: 28 words × 8 slices = 224 threads
-//     tile of 64   s0 ►│ t0   t1   …      t27 │        grid:  (n/512, 7 pixel tiles and the bias), rounded up
+//     tile of 64   s0 ►│ t0   t1   …      t27 │        grid:  (chunks, 7 pixel tiles and the bias)
 //     images       s1 ►│ t28  t29  …      t55 │        thread: 4 pixels × 10 classes = 40 sums in registers
 //                      │  ⋮                   │        LDS:   2,560 bytes of residuals, 7,168 of sums, 880 for the bias
 //                  s7 ►│ t196 …          t223 │
@@ -12,7 +12,7 @@
 //   used by one thread only, for all ten classes, so it goes from global memory to a register, eight words at a time
 //   while the residuals come in. At the end the slices' sums are added in LDS, two classes at a time, in their order.
 //   The bias has blocks of its own, which add up residuals: thread t those of class t mod 10, in 22 slices.
-//   gfx906, hipcc 5.2.3: 72 VGPRs, 3 waves a SIMD, nothing spilt; sm_90a, CUDA 13.0: 74 registers
+//   gfx906, hipcc 5.2.3: 63 VGPRs, 4 waves a SIMD, nothing spilt; sm_90a, CUDA 13.0: 74 registers
 // Assumes    pixels aligned to 4 bytes
 // Measured   H200: 0.064 ms with its reduction at 60,000 images, 22 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
 // Versus the previous variant: one idea, a thread takes a word, four pixels, in place of a byte, and shares the residuals
@@ -32,7 +32,7 @@ constexpr int kTileImages = 64;
 constexpr int kSliceImages = kTileImages / kSlices;  // of a tile
 constexpr int kPassClasses = 2;                      // whose sums are added at a time: a thread adds one
 constexpr int kBiasSlices = kThreads / kClasses;
-static_assert(kPixelWords % kWords == 0 && kChunkImages % kTileImages == 0 && kTileImages % kSlices == 0);
+static_assert(kPixelWords % kWords == 0 && kTileImages % kSlices == 0);
 static_assert(kPassClasses * kTilePixels == kThreads && kClasses % kPassClasses == 0);
 
 using ResidualTile = platform::Shared<float, kTileImages, kClasses>;
@@ -80,6 +80,7 @@ __device__ inline void add_slices(const float (&sums)[kClasses][4], SliceSums& s
 
 __global__ __launch_bounds__(kThreads) void gradient_2_tiled_kernel(const std::uint32_t* pixels,
                                                                     const float* residual, int count,
+                                                                    int chunk_images,
                                                                     float* partial_gradients) {
   __shared__ ResidualTile residual_tile;
   __shared__ SliceSums slice_sums;
@@ -87,8 +88,8 @@ __global__ __launch_bounds__(kThreads) void gradient_2_tiled_kernel(const std::u
 
   const int chunk = static_cast<int>(blockIdx.x);
   const int pixel_tile = static_cast<int>(blockIdx.y);
-  const int first = chunk * kChunkImages;
-  const int images = min(kChunkImages, count - first);
+  const int first = chunk * chunk_images;
+  const int images = min(chunk_images, count - first);
   const float* rows = residual + std::int64_t{first} * kClasses;
   float* gradient = partial_gradients + std::int64_t{chunk} * kWeights;
   if (pixel_tile == kPixelTiles) {
@@ -131,9 +132,9 @@ __global__ __launch_bounds__(kThreads) void gradient_2_tiled_kernel(const std::u
 }
 
 void gradient_2_tiled(hipStream_t stream, const LabelledImages& images, const float* residual,
-                      float* partial_gradients) {
-  hipLaunchKernelGGL(gradient_2_tiled_kernel, dim3(parts_of(images.count, kChunkImages), kPixelTiles + 1),
-                     dim3(kThreads), 0, stream, words_of(images.pixels), residual, images.count,
+                      int chunk_images, float* partial_gradients) {
+  hipLaunchKernelGGL(gradient_2_tiled_kernel, dim3(parts_of(images.count, chunk_images), kPixelTiles + 1),
+                     dim3(kThreads), 0, stream, words_of(images.pixels), residual, images.count, chunk_images,
                      partial_gradients);
   hip::check_launch("gradient_2_tiled");
 }

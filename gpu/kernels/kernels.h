@@ -16,42 +16,85 @@
 namespace mnistd::gpu::kernels {
 
 inline constexpr int kPixelWords = kPixels / 4;  // an image's pixels as 32-bit words
-inline constexpr int kChunkImages = 512;  // whose gradient is summed in float; chunks are added in double
+inline constexpr int kChunkImages = 512;  // at most, whose gradient is summed in float; beyond, in double
 inline constexpr int kLeastImagesABlock =
     64;  // of all residual variants: bounds how many blocks have statistics
+
+// How many images a gradient kernel's block sums: at most kChunkImages, and so many that all compute units are given as many
+// chunks. The number of chunks is bounded by what kLeastChunkImages make of n, or by two for each compute unit.
+inline constexpr int kLeastChunkImages = 64;
+int chunk_images(int images, int compute_units);
+int chunks_of(int images, int compute_units);
+
+// What a pass over the images leaves to be added up.
+struct PassParts {
+  int chunk_images = 0;        // of a part, at most kChunkImages
+  float* gradients = nullptr;  // gradient_parts×10×785, of pixels as bytes
+  int gradient_parts = 0;
+  PassStatistics* statistics = nullptr;
+  int statistics_parts = 0;
+};
 
 // Scratch memory on the device that serves n images or fewer, in values; the variants of a product share it.
 struct WorkspaceSizes {
   std::size_t residual = 0;           // float: n×10, where the residual is not handed out
-  std::size_t partial_gradients = 0;  // float: chunks×10×785
-  std::size_t block_statistics = 0;   // PassStatistics: one a block of the residual kernel
+  std::size_t partial_gradients = 0;  // float: parts×10×785
+  std::size_t block_statistics = 0;   // PassStatistics: one a block
 };
-WorkspaceSizes workspace_sizes(int images);
-
-// n / kChunkImages, rounded up.
-int chunks_of(int images);
+WorkspaceSizes workspace_sizes(int images, int compute_units);
 
 // W[i] = 0.01·(u − 0.5), u = splitmix32(i + seed) as a 24-bit fraction, rounded once from double.
 void initialise(hipStream_t stream, float* weights, std::uint32_t seed);
 
+// W as the products take it. packed: the same pixel by pixel, 784×10, and then the ten biases, aligned to 256 bytes, so that
+// what a pixel is multiplied by lies together; pack() writes it. Variants that do without are given null.
+struct Weights {
+  const float* rows = nullptr;  // 10×785
+  const float* packed = nullptr;
+};
+void pack(hipStream_t stream, const float* weights, float* packed);
+
 // residual = W Xᵀ − Y, n×10; each block's share of the statistics to block_statistics. Return the number of blocks.
-int residual_1_plain(hipStream_t stream, const LabelledImages& images, const float* weights, float* residual,
-                     PassStatistics* block_statistics);
-int residual_2_tiled(hipStream_t stream, const LabelledImages& images, const float* weights, float* residual,
-                     PassStatistics* block_statistics);
+int residual_1_plain(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                     float* residual, PassStatistics* block_statistics);
+int residual_2_tiled(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                     float* residual, PassStatistics* block_statistics);
+int residual_3_registers(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                         float* residual, PassStatistics* block_statistics);
+int residual_4_scalar(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                      float* residual, PassStatistics* block_statistics);
+int residual_5_ping_pong(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                         float* residual, PassStatistics* block_statistics);
 
 // statistics = the sum of those of `blocks` blocks, in a fixed order.
 void reduce_statistics(hipStream_t stream, const PassStatistics* block_statistics, int blocks,
                        PassStatistics* statistics);
 
-// partial_gradients[chunk] = RᵀX over the images of a chunk, with X's pixels as bytes, not divided by 255, and the bias 1.
+// partial_gradients[chunk] = RᵀX over the images of a chunk of chunk_images ≤ kChunkImages, with X's pixels as bytes, not divided by 255, and the bias 1.
 void gradient_1_plain(hipStream_t stream, const LabelledImages& images, const float* residual,
-                      float* partial_gradients);
+                      int chunk_images, float* partial_gradients);
 void gradient_2_tiled(hipStream_t stream, const LabelledImages& images, const float* residual,
-                      float* partial_gradients);
+                      int chunk_images, float* partial_gradients);
+void gradient_3_registers(hipStream_t stream, const LabelledImages& images, const float* residual,
+                          int chunk_images, float* partial_gradients);
 
-// gradient = (2/n) · the sum over the chunks of n images, its pixels divided by 255. 10×785.
-void reduce_gradient(hipStream_t stream, const float* partial_gradients, int images, float* gradient);
+// Both products of a chunk of parts.chunk_images after the other, a tile of images at a time: of each chunk a partial gradient
+// and a share of the statistics.
+void pass_2_fused(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                  const PassParts& parts);
+void pass_3_digits(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                   const PassParts& parts);
+
+// The end of a pass over n images: gradient as reduce_gradient has it, or a step down it, W ← W − rate · gradient, which also
+// renews packed unless that is null; and the statistics.
+void finish_gradient(hipStream_t stream, const PassParts& parts, int images, float* gradient,
+                     PassStatistics* statistics);
+void finish_step(hipStream_t stream, const PassParts& parts, int images, float rate, float* weights,
+                 float* packed, PassStatistics* statistics);
+
+// gradient = (2/n) · the sum of `parts` partial gradients of n images, its pixels divided by 255. 10×785.
+void reduce_gradient(hipStream_t stream, const float* partial_gradients, int parts, int images,
+                     float* gradient);
 
 // W ← W − rate · gradient, rounded once.
 void step(hipStream_t stream, float* weights, const float* gradient, float rate);

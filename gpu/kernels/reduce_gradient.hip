@@ -41,9 +41,10 @@ __global__ __launch_bounds__(kThreads) void reduce_gradient_kernel(const float* 
   gradient[entry] = static_cast<float>(scale * sum / largest);
 }
 
-void reduce_gradient(hipStream_t stream, const float* partial_gradients, int images, float* gradient) {
+void reduce_gradient(hipStream_t stream, const float* partial_gradients, int parts, int images,
+                     float* gradient) {
   hipLaunchKernelGGL(reduce_gradient_kernel, dim3(parts_of(kWeights, kEntries)), dim3(kThreads), 0, stream,
-                     partial_gradients, chunks_of(images), 2.0 / images, gradient);
+                     partial_gradients, parts, 2.0 / images, gradient);
   hip::check_launch("reduce_gradient");
 }
 

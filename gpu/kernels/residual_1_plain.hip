@@ -59,12 +59,12 @@ __global__ __launch_bounds__(kThreads) void residual_1_plain_kernel(const std::u
   if (threadIdx.x == 0) block_statistics[blockIdx.x] = PassStatistics{squared, correct, 0};
 }
 
-int residual_1_plain(hipStream_t stream, const LabelledImages& images, const float* weights, float* residual,
-                     PassStatistics* block_statistics) {
+int residual_1_plain(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                     float* residual, PassStatistics* block_statistics) {
   static_assert(kThreads >= kLeastImagesABlock);
   const unsigned int blocks = parts_of(images.count, kThreads);
   hipLaunchKernelGGL(residual_1_plain_kernel, dim3(blocks), dim3(kThreads), 0, stream,
-                     words_of(images.pixels), images.labels, images.count, weights, residual,
+                     words_of(images.pixels), images.labels, images.count, weights.rows, residual,
                      block_statistics);
   hip::check_launch("residual_1_plain");
   return static_cast<int>(blocks);

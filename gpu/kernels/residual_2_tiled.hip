@@ -45,12 +45,12 @@ __global__ __launch_bounds__(forward::kThreads) void residual_2_tiled_kernel(
   if (threadIdx.x == 0) block_statistics[blockIdx.x] = PassStatistics{squared, correct, 0};
 }
 
-int residual_2_tiled(hipStream_t stream, const LabelledImages& images, const float* weights, float* residual,
-                     PassStatistics* block_statistics) {
+int residual_2_tiled(hipStream_t stream, const LabelledImages& images, const Weights& weights,
+                     float* residual, PassStatistics* block_statistics) {
   static_assert(forward::kImages >= kLeastImagesABlock);
   const unsigned int blocks = parts_of(images.count, forward::kImages);
   hipLaunchKernelGGL(residual_2_tiled_kernel, dim3(blocks), dim3(forward::kThreads), 0, stream,
-                     words_of(images.pixels), images.labels, images.count, weights, residual,
+                     words_of(images.pixels), images.labels, images.count, weights.rows, residual,
                      block_statistics);
   hip::check_launch("residual_2_tiled");
   return static_cast<int>(blocks);

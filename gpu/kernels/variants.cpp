@@ -15,10 +15,37 @@ bool where_bytes_make_matrices(const Setting& setting) {
   return platform::kHasByteMatrices && setting.wavefront == 32;
 }
 
-constexpr std::array kResidualVariants = {ResidualVariant{"1-plain", everywhere, residual_1_plain},
-                                          ResidualVariant{"2-tiled", everywhere, residual_2_tiled}};
+constexpr ResidualVariant kPlainResidual{"1-plain", everywhere, residual_1_plain};
+constexpr ResidualVariant kTiledResidual{"2-tiled", everywhere, residual_2_tiled};
+constexpr ResidualVariant kRegistersResidual{"3-registers", everywhere, residual_3_registers};
+constexpr ResidualVariant kScalarResidual{"4-scalar", everywhere, residual_4_scalar};
+constexpr ResidualVariant kPingPongResidual{"5-ping-pong", everywhere, residual_5_ping_pong, true};
+
+// Without scalar operands 4 and 5 load W for every multiplication: they are slower than 3, and stand before it.
+constexpr std::array kResidualVariants =
+    platform::kScalarOperands
+        ? std::array{kPlainResidual, kTiledResidual, kRegistersResidual, kScalarResidual, kPingPongResidual}
+        : std::array{kPlainResidual, kTiledResidual, kScalarResidual, kPingPongResidual, kRegistersResidual};
 constexpr std::array kGradientVariants = {GradientVariant{"1-plain", everywhere, gradient_1_plain},
-                                          GradientVariant{"2-tiled", everywhere, gradient_2_tiled}};
+                                          GradientVariant{"2-tiled", everywhere, gradient_2_tiled},
+                                          GradientVariant{"3-registers", everywhere, gradient_3_registers}};
+
+constexpr PassVariant kTwoProducts{"1-two-products", everywhere, nullptr};
+constexpr PassVariant kFused{"2-fused", everywhere, pass_2_fused, true};
+
+// A template, so that a platform without byte matrices needs no such kernel to link.
+template <bool kMatrices>
+constexpr auto pass_list() {
+  if constexpr (kMatrices) {
+    return std::array{kTwoProducts, kFused,
+                      PassVariant{"3-digits", where_bytes_make_matrices, pass_3_digits}};
+  } else {
+    // gfx906, judged by what the compiler makes of them: fused, a tile of 57 KB leaves 2 wavefronts a SIMD, and of the lanes an
+    // eighth are idle; it saves bytes, of which two products need 0.06 ms, where their arithmetic takes 0.16.
+    return std::array{kFused, kTwoProducts};
+  }
+}
+constexpr auto kPassVariants = pass_list<platform::kHasByteMatrices>();
 
 constexpr std::array kGramVariants = {
     GramVariant{"1-plain", everywhere, gram_1_plain}, GramVariant{"2-dot4", everywhere, gram_2_dot4},
@@ -50,11 +77,12 @@ const Variant* pick(std::span<const Variant> variants, const char* operation, co
 
 std::span<const ResidualVariant> residual_variants() { return kResidualVariants; }
 std::span<const GradientVariant> gradient_variants() { return kGradientVariants; }
+std::span<const PassVariant> pass_variants() { return kPassVariants; }
 std::span<const GramVariant> gram_variants() { return kGramVariants; }
 std::span<const GramStepVariant> gram_step_variants() { return kGramStepVariants; }
 
 Choice choose_variants(const Setting& setting, std::string_view forced) {
-  constexpr std::array kOperations = {"residual", "gradient", "gram", "gram_step"};
+  constexpr std::array kOperations = {"residual", "gradient", "pass", "gram", "gram_step"};
   std::array<std::string_view, kOperations.size()> names;
   while (!forced.empty()) {
     const std::string_view item = forced.substr(0, forced.find(','));
@@ -64,15 +92,17 @@ Choice choose_variants(const Setting& setting, std::string_view forced) {
     const auto found = std::find(kOperations.begin(), kOperations.end(), operation);
     if (name.empty() || found == kOperations.end()) {
       throw DeviceError("'" + std::string(item) +
-                        "' names no kernel: expected residual=VARIANT, gradient=VARIANT, gram=VARIANT or "
-                        "gram_step=VARIANT, with commas between");
+                        "' names no kernel: expected residual=VARIANT, gradient=VARIANT, pass=VARIANT, "
+                        "gram=VARIANT or gram_step=VARIANT, with commas between");
     }
     names[static_cast<std::size_t>(found - kOperations.begin())] = name;
   }
+  if (names[2].empty() && !(names[0].empty() && names[1].empty())) names[2] = kTwoProducts.name;
   return {pick(residual_variants(), kOperations[0], setting, names[0]),
           pick(gradient_variants(), kOperations[1], setting, names[1]),
-          pick(gram_variants(), kOperations[2], setting, names[2]),
-          pick(gram_step_variants(), kOperations[3], setting, names[3])};
+          pick(pass_variants(), kOperations[2], setting, names[2]),
+          pick(gram_variants(), kOperations[3], setting, names[3]),
+          pick(gram_step_variants(), kOperations[4], setting, names[4])};
 }
 
 std::vector<std::string> forcible_variants(const Setting& setting) {
@@ -84,18 +114,28 @@ std::vector<std::string> forcible_variants(const Setting& setting) {
   };
   add("residual", kResidualVariants);
   add("gradient", kGradientVariants);
+  add("pass", kPassVariants);
   add("gram", kGramVariants);
   add("gram_step", kGramStepVariants);
   return names;
 }
 
-int chunks_of(int images) { return (images - 1) / kChunkImages + 1; }
+int chunk_images(int images, int compute_units) {
+  const auto rounded_up = [](std::int64_t count, std::int64_t size) { return (count + size - 1) / size; };
+  const std::int64_t rounds = rounded_up(images, std::int64_t{kChunkImages} * compute_units);
+  return static_cast<int>(
+      std::max<std::int64_t>(kLeastChunkImages, rounded_up(images, rounds * compute_units)));
+}
 
-WorkspaceSizes workspace_sizes(int images) {
+int chunks_of(int images, int compute_units) {
+  return (images - 1) / chunk_images(images, compute_units) + 1;
+}
+
+WorkspaceSizes workspace_sizes(int images, int compute_units) {
   const std::size_t count = static_cast<std::size_t>(images);
   WorkspaceSizes sizes;
   sizes.residual = count * kClasses;
-  sizes.partial_gradients = static_cast<std::size_t>(chunks_of(images)) * kWeights;
+  sizes.partial_gradients = static_cast<std::size_t>(chunks_of(images, compute_units)) * kWeights;
   sizes.block_statistics = (count - 1) / kLeastImagesABlock + 1;
   return sizes;
 }

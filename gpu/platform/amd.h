@@ -14,11 +14,31 @@
 namespace mnistd::gpu::platform {
 
 inline constexpr int kSmallestWavefront = 32;  // 64 on GCN and CDNA, 32 on RDNA
+inline constexpr bool kScalarOperands = true;  // on every one of AMD's
 inline constexpr bool kHasByteMatrices = false;
 
 #if defined(__HIP__)
 
 __device__ inline int wavefront_size() { return warpSize; }
+
+// v_readfirstlane_b32: from a vector register to a scalar one.
+__device__ inline int uniform(int value) { return __builtin_amdgcn_readfirstlane(value); }
+
+template <class T>
+__device__ inline T& large_shared() {
+  __shared__ T block;
+  return block;
+}
+template <class T, class... Parameters, class... Arguments>
+void launch_with_large_shared(void (*kernel)(Parameters...), dim3 grid, dim3 block, hipStream_t stream,
+                              Arguments... arguments) {
+  hipLaunchKernelGGL(kernel, grid, block, 0, stream, arguments...);
+}
+
+__device__ inline std::uint32_t float_bits(float value) { return __float_as_uint(value); }
+__device__ inline float float_of_bits(std::uint32_t bits) { return __uint_as_float(bits); }
+
+__device__ inline void keep_order() { __builtin_amdgcn_sched_barrier(0); }
 
 // v_cvt_f32_ubyte0 to 3.
 __device__ inline float byte_to_float(std::uint32_t word, int index) {

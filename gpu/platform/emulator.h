@@ -32,6 +32,7 @@
 // between barriers, as OpenCL on CPUs does: that needs a compiler of its own.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "gpu/platform/emulator/atomics.h"
@@ -41,7 +42,9 @@
 #include "gpu/platform/emulator/hip_api.h"
 #include "gpu/platform/emulator/index.h"
 #include "gpu/platform/emulator/launch.h"
+#include "gpu/platform/emulator/matrix.h"
 #include "gpu/platform/emulator/shared.h"
+#include "gpu/platform/four.h"
 
 #define __global__
 #define __device__
@@ -56,6 +59,8 @@ void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LIN
 namespace mnistd::gpu::platform {
 
 inline constexpr int kSmallestWavefront = 32;
+// As where the wavefront is as wide.
+inline constexpr bool kScalarOperands = emulator::kWavefront == 64;
 inline constexpr bool kHasByteMatrices = emulator::kWavefront == 32;
 
 template <class T, int... shape>
@@ -63,6 +68,41 @@ using Shared = emulator::Shared<T, shape...>;
 
 // Lanes of a wavefront. Known at compile time here, on no GPU: so kernels can't use it as a constant.
 inline int wavefront_size() { return emulator::kWavefront; }
+
+inline std::uint32_t float_bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+inline float float_of_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+inline void keep_order() {}
+
+// Lanes that bring different values would get the first one's on a GPU: a fault here.
+inline int uniform(int value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (__shfl(value, 0, emulator::kWavefront, file, line) != value)
+    throw emulator::EmulatorFault("uniform() of a value that differs between lanes");
+  return value;
+}
+
+template <class T, class Row>
+Four<T> load_four(const Row& row, int first) {
+  return {{row[first], row[first + 1], row[first + 2], row[first + 3]}};
+}
+template <class T, class Row>
+void store_four(Row& row, int first, const Four<T>& four) {
+  for (int k = 0; k < 4; ++k) row[first + k] = four.value[k];
+}
+
+// Shared memory of a kernel beyond what static arrays may take; T holds Shared arrays.
+template <class T>
+T& large_shared() {
+  static T block;
+  return block;
+}
+template <class T, class... Parameters, class... Arguments>
+void launch_with_large_shared(void (*kernel)(Parameters...), dim3 grid, dim3 block, hipStream_t stream,
+                              Arguments... arguments) {
+  hipLaunchKernelGGL(kernel, grid, block, 0, stream, arguments...);
+}
+
+inline void fetch(const void*) {}
 
 // Byte 0 (the lowest) to 3 of a word as a float.
 inline float byte_to_float(std::uint32_t word, int index) {

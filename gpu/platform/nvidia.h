@@ -125,6 +125,7 @@ inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device
 namespace mnistd::gpu::platform {
 
 inline constexpr int kSmallestWavefront = 32;
+inline constexpr bool kScalarOperands = false;
 inline constexpr bool kHasByteMatrices = true;
 
 }  // namespace mnistd::gpu::platform
@@ -165,6 +166,39 @@ __device__ inline unsigned long long __ballot(bool predicate) {
 namespace mnistd::gpu::platform {
 
 __device__ inline int wavefront_size() { return warpSize; }
+
+__device__ inline int uniform(int value) { return value; }
+
+__device__ inline std::uint32_t float_bits(float value) { return __float_as_uint(value); }
+__device__ inline float float_of_bits(std::uint32_t bits) { return __uint_as_float(bits); }
+
+__device__ inline void keep_order() {}
+
+// Static arrays take 48 KB at most, dynamic ones what a multiprocessor has.
+template <class T>
+__device__ inline T& large_shared() {
+  extern __shared__ __align__(16) unsigned char large_shared_bytes[];
+  return *reinterpret_cast<T*>(large_shared_bytes);
+}
+template <class T, class... Parameters, class... Arguments>
+void launch_with_large_shared(void (*kernel)(Parameters...), dim3 grid, dim3 block, hipStream_t stream,
+                              Arguments... arguments) {
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(sizeof(T))) == cudaSuccess) {
+    hipLaunchKernelGGL(kernel, grid, block, sizeof(T), stream, arguments...);
+  }
+}
+
+__device__ inline void fetch(const void* address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+
+// IMMA.16832.
+__device__ inline void multiply_signed_bytes(const std::uint32_t (&left)[4], const std::uint32_t (&right)[2],
+                                             int (&sums)[4]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+}
 
 __device__ inline float byte_to_float(std::uint32_t word, int index) {
   return static_cast<float>((word >> (8 * index)) & 0xffu);

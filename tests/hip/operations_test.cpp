@@ -95,6 +95,15 @@ std::vector<std::string> gradient_kernels() {
   return names;
 }
 
+// Those of the lists that the device has.
+std::vector<std::string> pass_kernels() {
+  std::vector<std::string> names;
+  const auto device = open_under_test();
+  for (const std::string& kernel : device->info().kernels)
+    if (kernel.starts_with("pass=")) names.push_back(kernel);
+  return names;
+}
+
 template <class T>
 bool same_bits(const std::vector<T>& left, const std::vector<T>& right) {
   return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](T a, T b) {
@@ -144,18 +153,43 @@ TEST_CASE("every gradient kernel agrees with float64") {
   }
 }
 
-TEST_CASE("loss and gradient agree with float64, sizes falling and rising") {
-  const auto device = open_under_test();
-  Runner run(*device);
-  std::vector<const Case*> order;
-  for (const Case& given : cases()) order.push_back(&given);
-  std::reverse(order.begin(), order.end());
-  for (const Case& given : cases()) order.push_back(&given);
-  for (const Case* given : order) {
-    CAPTURE(given->images.labels.size());
-    const GradientResult found = run.loss_and_gradient(given->images, given->weights);
-    check_close("loss_and_gradient", found.gradient, given->fused_gradient);
-    check_statistics(found.statistics, given->statistics);
+TEST_CASE("loss and gradient of every pass agree with float64, sizes falling and rising") {
+  CHECK(!pass_kernels().empty());
+  for (const std::string& kernel : pass_kernels()) {
+    CAPTURE(kernel);
+    const auto device = open_under_test(kernel);
+    Runner run(*device);
+    std::vector<const Case*> order;
+    for (const Case& given : cases()) order.push_back(&given);
+    std::reverse(order.begin(), order.end());
+    for (const Case& given : cases()) order.push_back(&given);
+    for (const Case* given : order) {
+      CAPTURE(given->images.labels.size());
+      const GradientResult found = run.loss_and_gradient(given->images, given->weights);
+      check_close("loss_and_gradient", found.gradient, given->fused_gradient);
+      check_statistics(found.statistics, given->statistics);
+    }
+  }
+}
+
+TEST_CASE("iterations go the way that single steps go") {
+  const Case& given = cases()[std::size(kCounts) - 1];
+  constexpr int kIterations = 3;
+  constexpr float kRate = 0.02f;
+  std::vector<std::string> kernels = pass_kernels();
+  for (const std::string& residual : residual_kernels()) kernels.push_back(residual);
+  for (const std::string& kernel : kernels) {
+    CAPTURE(kernel);
+    const auto device = open_under_test(kernel);
+    Runner run(*device);
+    const DescentResult found = run.descend(given.images, given.weights, kRate, kIterations);
+    std::vector<float> weights = given.weights;
+    for (std::size_t k = 0; k < kIterations; ++k) {
+      const GradientResult pass = run.loss_and_gradient(given.images, weights);
+      CHECK(found.statistics[k] == pass.statistics);
+      for (std::size_t i = 0; i < kWeights; ++i) weights[i] = std::fmaf(-kRate, pass.gradient[i], weights[i]);
+    }
+    CHECK(same_bits(found.weights, weights));
   }
 }
 
@@ -176,6 +210,39 @@ TEST_CASE("results are the same in every run, bit for bit") {
         const GradientResult pass = run.loss_and_gradient(given.images, given.weights);
         CHECK(same_bits(first_pass.gradient, pass.gradient));
         CHECK(first_pass.statistics == pass.statistics);
+      }
+    }
+  }
+  for (const std::string& kernel : pass_kernels()) {
+    CAPTURE(kernel);
+    const auto device = open_under_test(kernel);
+    Runner run(*device);
+    const GradientResult first = run.loss_and_gradient(given.images, given.weights);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const GradientResult again = run.loss_and_gradient(given.images, given.weights);
+      CHECK(same_bits(first.gradient, again.gradient));
+      CHECK(first.statistics == again.statistics);
+    }
+  }
+}
+
+TEST_CASE("weights that are infinite or not a number show in every pass") {
+  const Case& given = cases()[3];
+  for (const std::string& kernel : pass_kernels()) {
+    CAPTURE(kernel);
+    const auto device = open_under_test(kernel);
+    Runner run(*device);
+    for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      for (std::size_t at :
+           {std::size_t{3}, std::size_t{9 * kFeatures + 500}, std::size_t{4 * kFeatures + kPixels}}) {
+        CAPTURE(at);
+        std::vector<float> weights = given.weights;
+        weights[at] = bad;
+        const GradientResult found = run.loss_and_gradient(given.images, weights);
+        CHECK_FALSE(std::isfinite(found.statistics.squared_residual));
+        const std::size_t c = at / kFeatures;
+        CHECK_FALSE(std::isfinite(found.gradient[c * kFeatures + kPixels]));
+        CHECK_FALSE(std::isfinite(found.gradient[c * kFeatures + 400]));
       }
     }
   }
@@ -231,7 +298,9 @@ TEST_CASE("the lowest of the highest classes is right, and none where a score is
       {{0, 0, 0, 0, 0, 0, kInfinity, 0, 0, 1}, 6}, {{0, 0, 2, 0, 0, kNaN, 0, 0, 0, 0}, -1},
       {{kNaN, 0, 2, 0, 0, 0, 0, 0, 0, 0}, -1},
   };
-  for (const std::string& kernel : residual_kernels()) {
+  std::vector<std::string> kernels = residual_kernels();
+  for (const std::string& pass : pass_kernels()) kernels.push_back(pass);
+  for (const std::string& kernel : kernels) {
     CAPTURE(kernel);
     const auto device = open_under_test(kernel);
     Runner run(*device);
@@ -244,6 +313,7 @@ TEST_CASE("the lowest of the highest classes is right, and none where a score is
         images.labels.assign(3, static_cast<std::uint8_t>(label));
         const std::uint32_t expected = label == example.right ? 3 : 0;
         CHECK(run.residual(images, weights).statistics.correct == expected);
+        CHECK(run.loss_and_gradient(images, weights).statistics.correct == expected);
         CHECK(run.count_correct(images, weights) == expected);
       }
     }

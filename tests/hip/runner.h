@@ -25,6 +25,11 @@ struct GradientResult {
   PassStatistics statistics;
 };
 
+struct DescentResult {
+  std::vector<float> weights;
+  std::vector<PassStatistics> statistics;
+};
+
 class Runner {
  public:
   explicit Runner(Device& device) : device_(device) {}
@@ -59,6 +64,13 @@ class Runner {
     return {result.values(), statistics.values().front()};
   }
 
+  DescentResult descend(const Images& images, const std::vector<float>& weights, float rate, int count) {
+    Resident on(device_, images, weights);
+    GuardedBuffer<PassStatistics> statistics = pass_statistics(static_cast<std::size_t>(count));
+    device_.ops().descend(on.view(), on.weights.data(), rate, count, statistics.data());
+    return {on.weights.to_vector(), statistics.values()};
+  }
+
   std::uint32_t count_correct(const Images& images, const std::vector<float>& weights) {
     const Resident on(device_, images, weights);
     GuardedBuffer<std::uint32_t> result(device_, 1, 0xdeadbeef, 0xfeedc0de);
@@ -79,8 +91,8 @@ class Runner {
   GuardedBuffer<float> floats(std::size_t count) {
     return {device_, count, std::numeric_limits<float>::quiet_NaN(), -8906.25f};
   }
-  GuardedBuffer<PassStatistics> pass_statistics() {
-    return {device_, 1, PassStatistics{std::nan(""), 0xdeadbeef, 0}, PassStatistics{-8906.25, 77, 0}};
+  GuardedBuffer<PassStatistics> pass_statistics(std::size_t count = 1) {
+    return {device_, count, PassStatistics{std::nan(""), 0xdeadbeef, 0}, PassStatistics{-8906.25, 77, 0}};
   }
 
   Device& device_;

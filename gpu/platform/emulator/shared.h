@@ -21,6 +21,7 @@
 #include <typeinfo>
 
 #include "gpu/platform/emulator/clock.h"
+#include "gpu/platform/emulator/exchange.h"
 
 namespace mnistd::gpu::emulator {
 
@@ -151,12 +152,15 @@ struct CellsOf<T, first, rest...> {
   using Type = Row<typename CellsOf<T, rest...>::Type, first>;
 };
 
+// What one array may take: on GCN, and on NVIDIA, whose wavefronts are of 32.
+inline constexpr std::size_t kMostSharedBytes = std::size_t{kWavefront == 32 ? 227 : 64} * 1024;
+
 // T[shape…] in shared memory, as GPUs declare it; Shared<T> is one T. Always a static object: its storage is that of
 // the kernel's variable, its contents those of the block that runs.
 template <class T, int... shape>
 class Shared : public CellsOf<T, shape...>::Type {
-  static_assert(sizeof(T) * (1 * ... * std::size_t{shape}) <= 65536,
-                "a compute unit has 64 KiB of shared memory");
+  static_assert(sizeof(T) * (1 * ... * std::size_t{shape}) <= kMostSharedBytes,
+                "a compute unit has 64 KiB of shared memory, a multiprocessor 227");
   using Cells = typename CellsOf<T, shape...>::Type;
 
  public:
