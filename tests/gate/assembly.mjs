@@ -51,6 +51,49 @@ export function inTightestLoop(code, instruction) {
   return Math.max(0, ...blocks.map((block) => block.match(new RegExp(`^\\s+${instruction}\\b`, 'gm'))?.length ?? 0));
 }
 
+// The instructions of a kernel in their order, and where its labels are: {names: ['v_fma_f32', …], targets, labels}.
+function instructionsOf(code) {
+  const names = [];
+  const branches = [];  // [from, label]
+  const labels = new Map();
+  for (const text of code.split('\n')) {
+    const row = text.replace(/;.*/, '');
+    const label = /^(\.\w+):/.exec(row)?.[1];
+    if (label) labels.set(label, names.length);
+    const [, name, operand] = /^\s+([a-z]\w*)\s*(\.\w+)?/.exec(row) ?? [];
+    if (!name) continue;
+    if (/^s_c?branch/.test(name)) branches.push([names.length, operand]);
+    names.push(name);
+  }
+  return { names, branches, labels };
+}
+
+const perMille = (part, whole) => (whole === 0 ? 0 : Math.floor((1000 * part) / whole));
+
+// Of the innermost loop that has the most multiply-adds and products of bytes: how many of a thousand vector instructions
+// are multiply-adds of floats (hot_fma) and products of four bytes (hot_dot4), and how many words it loads through the scalar
+// cache. A loop is what a branch goes back over; innermost, if no other lies within. All 0 where there is no loop.
+export function hotLoopOf(code) {
+  const { names, branches, labels } = instructionsOf(code);
+  const loops = branches.map(([end, label]) => [labels.get(label), end]).filter(([begin, end]) => begin <= end);
+  const within = (inner, outer) => inner !== outer && inner[0] >= outer[0] && inner[1] <= outer[1];
+  const figures = loops
+    .filter((loop) => !loops.some((other) => within(other, loop)))
+    .map(([begin, end]) => {
+      const body = names.slice(begin, end + 1);
+      const count = (pattern) => body.filter((name) => pattern.test(name)).length;
+      const vector = count(/^v_/);
+      const fma = count(/^v_(?:fma|fmac|mac|mad)_f32/);
+      const dot4 = count(/^v_dot4_/);
+      const words = body.map((name) => /^s_(?:buffer_)?load_dword(?:x(\d+))?/.exec(name)).filter(Boolean);
+      const scalar_words = words.reduce((sum, [, width]) => sum + Number(width ?? 1), 0);
+      return { work: fma + dot4, hot_fma: perMille(fma, vector), hot_dot4: perMille(dot4, vector), scalar_words };
+    });
+  const hottest = figures.reduce((best, loop) => (loop.work > best.work ? loop : best), { work: 0, hot_fma: 0, hot_dot4: 0, scalar_words: 0 });
+  const { hot_fma, hot_dot4, scalar_words } = hottest;
+  return { hot_fma, hot_dot4, scalar_words };
+}
+
 export function kernelsIn(assembly) {
   const metadata = /\.amdgpu_metadata\n([^]*?)\.end_amdgpu_metadata/.exec(assembly)?.[1] ?? '';
   const entries = metadata.split(/^  - (?=\.)/m).slice(1);
@@ -72,6 +115,7 @@ export function kernelsIn(assembly) {
       loops: loopsIn(code),
       dot4: inTightestLoop(code, 'v_dot4_u32_u8'),
       past_cache: code.match(/^\s+global_load_dwordx2 .*\bglc\b/gm)?.length ?? 0,
+      ...hotLoopOf(code),
     };
   });
 }

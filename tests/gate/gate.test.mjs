@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { before, describe } from 'node:test';
-import { compile, compilerVersion, root } from './assembly.mjs';
-import { columns, judge, line, readTable } from './budget.mjs';
+import { compile, compilerVersion, hotLoopOf, root } from './assembly.mjs';
+import { columns, judge, line, promises, readTable } from './budget.mjs';
 import { deviceObjects } from './fat_binary.mjs';
 
 const here = join(root, 'tests/gate');
@@ -48,6 +48,11 @@ test('every source is built and has a kernel', async () => {
   assert.deepEqual([...new Set(kernels.map((kernel) => kernel.source))].sort(), sources);
 });
 
+test('every promise is of a kernel that there is', async () => {
+  const kernels = (await compiled).map(({ kernel }) => kernel);
+  for (const name of Object.keys(promises)) assert.ok(kernels.includes(name), name);
+});
+
 test('the program carries gfx906 code of every kernel', async (t) => {
   const { MNISTD_BINARY: binary, MNISTD_HIP_LIBRARY: library } = process.env;
   if (library !== 'mnistd_hip_amd') return t.skip(`the program is built with ${library ?? 'no HIP device that we know of'}`);
@@ -76,30 +81,62 @@ describe('the gate', () => {
   test('lets pass what the table has', () => assert.deepEqual(verdict('wide_kernel<40, 64>'), { problems: [], notes: [] }));
 
   test('finds what got worse, and tells what got better', () => {
-    const [{ kernel, vgprs, lds_bytes, occupancy }] = named('wide_kernel<40, 64>');
-    assert.ok(vgprs > 40 && lds_bytes === 10240 && occupancy < 10);
-    const row = (...figures) => verdict(kernel, [kernel, ...figures].join(','));
-    assert.match(row(vgprs - 1, lds_bytes, occupancy).problems[0], /vgprs/);
-    assert.match(row(vgprs, lds_bytes - 4, occupancy).problems[0], /lds_bytes/);
-    assert.match(row(vgprs, lds_bytes, occupancy + 1).problems[0], /occupancy/);
-    const better = row(vgprs + 1, lds_bytes + 4, occupancy - 1);
+    const [found] = named('wide_kernel<40, 64>');
+    assert.ok(found.vgprs > 40 && found.lds_bytes === 10240 && found.occupancy < 10);
+    const row = (changes) => verdict(found.kernel, line({ ...found, ...changes }));
+    assert.match(row({ vgprs: found.vgprs - 1 }).problems[0], /vgprs/);
+    assert.match(row({ lds_bytes: found.lds_bytes - 4 }).problems[0], /lds_bytes/);
+    assert.match(row({ occupancy: found.occupancy + 1 }).problems[0], /occupancy/);
+    const better = row({ vgprs: found.vgprs + 1, lds_bytes: found.lds_bytes + 4, occupancy: found.occupancy - 1 });
     assert.equal(better.problems.length, 0);
     assert.equal(better.notes.length, 3);
-    assert.ok(better.notes.every((note) => note.endsWith(`change its line to:\n${kernel},${vgprs},${lds_bytes},${occupancy}`)));
+    assert.ok(better.notes.every((note) => note.endsWith(`change its line to:\n${line(found)}`)));
+  });
+
+  test('reads the hot loop: the innermost with the most work', () => {
+    const loop = (label, ...body) => [`.${label}:`, ...body.map((text) => `\t${text}`), `\ts_cbranch_scc1 .${label}`];
+    const inner = loop('LBB0_2', 's_load_dwordx16 s[8:23], s[2:3], 0x0', 's_load_dword s4, s[2:3], 0x40 ; v_fma_f32', 'v_fma_f32 v0, s8, v1, v0',
+                       'v_fmac_f32_e32 v0, s9, v1', 'v_dot4_u32_u8 v2, v3, v4, v2', 'v_cvt_f32_ubyte0_e32 v1, v5');
+    const outer = loop('LBB0_1', ...Array(9).fill('v_mac_f32_e32 v0, v1, v2'), '').toSpliced(-1, 0, ...inner);
+    const small = loop('LBB0_3', 'v_fma_f32 v0, s8, v1, v0');
+    const code = ['kernel:', ...small, ...outer, '\ts_cbranch_execz .LBB0_9', '\tv_fma_f32 v0, v1, v2, v3', '.LBB0_9:', '\ts_endpgm'].join('\n');
+    assert.deepEqual(hotLoopOf(code), { hot_fma: 500, hot_dot4: 250, scalar_words: 17 });
+    assert.deepEqual(hotLoopOf('kernel:\n\tv_fma_f32 v0, v1, v2, v3\n\ts_endpgm'), { hot_fma: 0, hot_dot4: 0, scalar_words: 0 });
+  });
+
+  test('finds a hot loop that multiplies less, and operands that left the scalar registers', () => {
+    const [good] = named('hot_loop_kernel<true>');
+    const [bad] = named('hot_loop_kernel<false>');
+    assert.ok(good.hot_fma >= 850 && good.scalar_words >= 40, line(good));
+    assert.deepEqual(verdict(good.kernel), { problems: [], notes: [] });
+    const { problems } = verdict(bad.kernel, line({ ...good, kernel: bad.kernel, vgprs: 256, occupancy: 1 }));
+    assert.match(problems.join(), /hot_fma \d+, the table has/);
+    assert.match(problems.join(), /scalar_words \d+, the table has/);
+    const [bytes] = named('hot_bytes_kernel');
+    assert.ok(bytes.hot_dot4 > 0 && bytes.hot_fma === 0, line(bytes));
+    assert.match(verdict(bytes.kernel, line({ ...bytes, hot_dot4: bytes.hot_dot4 + 1 })).problems[0], /hot_dot4/);
+  });
+
+  test('holds kernels to their promises, whatever the table and the compiler', () => {
+    const [kernel, least] = Object.entries(promises)[0];
+    const kept = { ...named('hot_loop_kernel<true>')[0], kernel, ...least };
+    assert.equal(judge([kept], table(line(kept)), clang).problems.length, 0);
+    const broken = { ...kept, hot_fma: least.hot_fma - 1 };
+    assert.match(judge([broken], table(line(broken)), clang + 1).problems[0], /is promised/);
   });
 
   test('wants a line for each kernel and a kernel for each line', () => {
     assert.match(verdict('integer_atomic_kernel', '').problems[0], /no line in the table/);
-    const { problems } = judge([], table('gone_kernel,1,0,10'), clang);
+    const { problems } = judge([], table('gone_kernel,1,0,10,0,0,0'), clang);
     assert.deepEqual(problems, ['the table has gone_kernel, which no source has']);
     assert.throws(() => readTable('kernel,vgprs\n'), /opens with/);
     assert.throws(() => table('gone_kernel,1,0'), /not a line/);
   });
 
   test('judges figures only by the compiler that they are of', () => {
-    const other = judge(named('wide_kernel<40, 64>'), table('wide_kernel<40, 64>,1,0,10'), clang + 1);
+    const other = judge(named('wide_kernel<40, 64>'), table('wide_kernel<40, 64>,1,0,10,0,0,0'), clang + 1);
     assert.equal(other.problems.length, 0);
-    assert.match(other.notes[0], /only spills, scratch and atomics/);
-    assert.equal(judge(named('spills_kernel'), table('spills_kernel,1,0,10'), clang + 1).problems.length, 2);
+    assert.match(other.notes[0], /only spills, scratch, atomics and promises/);
+    assert.equal(judge(named('spills_kernel'), table('spills_kernel,1,0,10,0,0,0'), clang + 1).problems.length, 2);
   });
 });

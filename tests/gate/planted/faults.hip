@@ -1,4 +1,4 @@
-// Kernels that the gate must not let pass, each for one reason, and two that it must.
+// Kernels that the gate must not let pass, each for one reason, and some that it must.
 #include <hip/hip_runtime.h>
 
 namespace planted {
@@ -54,5 +54,35 @@ __global__ __launch_bounds__(64) void wide_kernel(const float* in, float* out) {
   for (int i = 0; i < rows; ++i) out[threadIdx.x + i * columns] = values[i];
 }
 template __global__ void wide_kernel<40, 64>(const float* in, float* out);
+
+// A thread a column, ten sums, and ten factors at an address that is the same in all lanes; or, to no other result where n is
+// a multiple of 64, at one that the compiler must take to differ between them.
+template <bool uniform>
+__global__ __launch_bounds__(64) void hot_loop_kernel(const float* factors, const unsigned* pixels,
+                                                      float* out, int n) {
+  float sums[10] = {};
+  for (int k = 0; k < n; ++k) {
+    const int at = uniform ? 0 : static_cast<int>(threadIdx.x) / 64;
+    const unsigned four = pixels[k * 64 + threadIdx.x];
+#pragma unroll
+    for (int b = 0; b < 4; ++b) {
+      const float pixel = static_cast<float>((four >> (8 * b)) & 0xffu);
+#pragma unroll
+      for (int c = 0; c < 10; ++c)
+        sums[c] = fmaf(factors[(4 * k + b + at) * 10 + c], uniform ? pixel : pixel + 1.0f, sums[c]);
+    }
+  }
+#pragma unroll
+  for (int c = 0; c < 10; ++c) out[c * 64 + threadIdx.x] = sums[c];
+}
+template __global__ void hot_loop_kernel<true>(const float*, const unsigned*, float*, int);
+template __global__ void hot_loop_kernel<false>(const float*, const unsigned*, float*, int);
+
+__global__ __launch_bounds__(64) void hot_bytes_kernel(const unsigned* left, const unsigned* right,
+                                                       unsigned* out, int n) {
+  unsigned sum = 0;
+  for (int k = 0; k < n; ++k) sum = __builtin_amdgcn_udot4(left[k * 64 + threadIdx.x], right[k], sum, false);
+  out[threadIdx.x] = sum;
+}
 
 }  // namespace planted
