@@ -1,12 +1,13 @@
 #include "model/spectrum.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
+#include <utility>
 
+#include "model/eigenvectors.h"
 #include "model/linear.h"
 #include "model/sealed.h"
 
@@ -62,20 +63,13 @@ bool is_consistent(const Spectrum& spectrum) {
 }  // namespace
 
 Spectrum compute_spectrum(const Gram& gram) {
-  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const std::vector<double> products = normal_products(gram);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(
-      Eigen::Map<const Eigen::MatrixXd>(products.data(), kFeatures, kFeatures));
-  if (solver.info() != Eigen::Success)
-    throw std::runtime_error("the eigenvalues of a Gram of " + std::to_string(gram.images) +
-                             " images were not found");
+  Eigenpairs pairs = eigenpairs(normal_products(gram), kFeatures);
   Spectrum spectrum;
   spectrum.images = gram.images;
-  spectrum.eigenvalues.assign(solver.eigenvalues().data(), solver.eigenvalues().data() + kFeatures);
+  spectrum.eigenvalues = std::move(pairs.values);
   // None is negative but by rounding.
   for (double& value : spectrum.eigenvalues) value = std::max(value, 0.0);
-  spectrum.eigenvectors.resize(kSquare);
-  Eigen::Map<Matrix>(spectrum.eigenvectors.data(), kFeatures, kFeatures) = solver.eigenvectors().transpose();
+  spectrum.eigenvectors = std::move(pairs.vectors);
   spectrum.class_sums = projected(normal_class_sums(gram), spectrum.eigenvectors);
   return spectrum;
 }

@@ -16,7 +16,7 @@ namespace mnistd::server {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kPatience{10};
 constexpr int kRetry_s = 2;
 
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {
