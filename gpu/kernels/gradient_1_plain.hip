@@ -9,7 +9,7 @@
 //   same ten residuals, at an address that the compiler sees to be uniform.
 //   gfx906, hipcc 5.2.3: 16 VGPRs, 10 waves a SIMD, nothing spilt; sm_90a, CUDA 13.0: 32 registers
 // Assumes    nothing
-// Measured   H200: 0.135 ms with its reduction at 60,000 images, 10 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
+// Measured   H200: 0.183 ms with its reduction at 60,000 images, 8 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
 // Versus the previous variant: there is none. What is wrong with it: a load brings a lane one byte, and there is a load for
 //   every ten multiplications. Of the last block's threads, 17 of 256 have work.
 #include "gpu/kernels/kernels.h"

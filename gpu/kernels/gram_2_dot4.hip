@@ -13,7 +13,7 @@
 //   one are on their way to registers.
 //   gfx906, hipcc 5.2.3: 127 VGPRs, 2 waves a SIMD, nothing spilt; sm_90a, CUDA 13.0: 124 registers
 // Assumes    pixels aligned to 4 bytes; products and class_sums zero; gram_mirror comes after
-// Measured   H200: 0.43 ms at 60,000 images with zeroing and mirroring, 69 % of its limit (0.29 ms: 4.9·10⁹ products of four, 64 a
+// Measured   H200: 0.42 ms at 60,000 images with zeroing and mirroring, 69 % of its limit (0.29 ms: 4.9·10⁹ products of four, 64 a
 //            clock and multiprocessor at 1.98 GHz); gfx906: not run, limit 0.75 ms (2026-11-30)
 // Versus the previous variant: one idea, a word holds one pixel of four images, so that an instruction multiplies and adds
 //   four; and what that needs: bytes transposed once for 112 uses.

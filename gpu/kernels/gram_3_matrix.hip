@@ -13,7 +13,7 @@
 //   form that the instruction wants. It gets the sums of rows g and g + 8, columns 2t and 2t + 1.
 //   sm_90a, CUDA 13.0: 128 registers, two blocks a multiprocessor
 // Assumes    pixels aligned to 4 bytes; products and class_sums zero; gram_mirror comes after; a wavefront of 32
-// Measured   H200: 0.197 ms at 60,000 images with zeroing and mirroring (0.016 ms). Not the products but the way of the words
+// Measured   H200: 0.189 ms at 60,000 images with zeroing and mirroring (0.016 ms). Not the products but the way of the words
 //            into LDS bounds it: ncu saw 28 % of the multiprocessors' issue slots in use and a third of the waiting on
 //            memory (of 0.236 ms then). Tried and slower: 512 threads and steps of 128 images (0.22 ms), three blocks a
 //            multiprocessor (spills). (2026-11-30)

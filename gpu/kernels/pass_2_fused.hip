@@ -11,7 +11,7 @@
 //   gfx906, hipcc 5.2.3: 122 VGPRs, 2 waves a SIMD, multiply-adds are 90.3 % of the vector instructions forward, with 160 words in
 //   scalar loads for 160 of them, and 88.8 % backward, nothing spilt; sm_90a, CUDA 13.0: 128 registers
 // Assumes    pixels aligned to 16 bytes
-// Measured   H200: 0.111 ms at 60,000 images, 25 % of the fp32 limit (0.028 ms); gfx906: not run (2026-11-30)
+// Measured   H200: 0.119 ms an iteration at 60,000 images, 25 % of the fp32 limit (0.028 ms); gfx906: not run (2026-11-30)
 // Versus two products: one idea, each pixel is read from memory once and the residual is not written. That counts where bytes are
 //   scarcer than arithmetic: on gfx906 0.053 ms of 0.16 are saved, but they pass beside the arithmetic, and slices of 6 and 7
 //   quads and 392 threads of 512 leave more of it idle than that is worth. So two products are used there unless this is forced.

@@ -12,9 +12,9 @@
 //   unit of the digits. Backward a wavefront has one or two groups of eight words over all images. The next tile's lines are
 //   fetched into the second-level cache meanwhile. LDS 223,800 bytes in all; sm_90a, CUDA 13.0: 128 registers, one of them spilt
 // Assumes    pixels aligned to 16 bytes; a wavefront of 32 lanes that multiplies matrices of bytes
-// Measured   H200: 0.047 ms at 60,000 images, where fp32 multiply-adds need 0.028 at the least; 3.49 ms at 6 million, 0.035 for
-//   each 60,000 of them (2026-11-30). Both as it was before write_gradient went through LDS: writing entries from where they
-//   are summed was 17 % of the time. Bound by waiting: it issues in 22 % of the cycles, memory works at 21 %
+// Measured   H200: 0.0441 ms an iteration at 60,000 images, where fp32 multiply-adds need 0.0296 at the least; 3.28 ms at 6 million,
+//   0.033 for each 60,000 of them (2026-11-30). Writing entries of the gradient from where they are summed took 0.0500. Bound by
+//   waiting: it issued then in 22 % of the cycles, memory worked at 21 %
 // Versus fp32: one idea, a pixel has 8 bits and tensor cores multiply bytes sixty times as fast as the other cores multiply
 //   floats. Rounding is that of the digits alone, 2⁻²⁴ of the largest entry of a class: a gradient is 7e-8 off
 //   float64, relative, where one by fp32 multiply-adds is 3e-8 off, and ‖R‖² is 1e-8 off where that one is 2e-8.

@@ -10,7 +10,7 @@
 //   that the compiler sees to be uniform, hence a scalar load on AMD and a broadcast on NVIDIA.
 //   gfx906, hipcc 5.2.3: 30 VGPRs, 8 waves a SIMD, nothing spilt; sm_90a, CUDA 13.0: 32 registers
 // Assumes    pixels aligned to 4 bytes
-// Measured   H200: 0.247 ms with its reduction at 60,000 images, 6 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
+// Measured   H200: 0.234 ms with its reduction at 60,000 images, 6 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
 // Versus the previous variant: there is none. What is wrong with it: neighbouring lanes read words 784 bytes apart, so
 //   each load touches as many cache lines as there are lanes, and relies on the cache to keep them for the next 15 loads.
 //   And a thread an image fills the device only from some 100,000 images on.

@@ -4,7 +4,7 @@
 //            LDS 7,424 bytes of pixels, 4,480 of W, 7,680 of sums, and 96 for the statistics.
 //            gfx906, hipcc 5.2.3: 66 VGPRs, 3 waves a SIMD, nothing spilt; sm_90a, CUDA 13.0: 80 registers
 // Assumes    pixels aligned to 4 bytes
-// Measured   H200: 0.072 ms with its reduction at 60,000 images, 19 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
+// Measured   H200: 0.080 ms with its reduction at 60,000 images, 18 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
 // Versus the previous variant: one idea, both factors go through LDS. Global loads are then contiguous whatever the
 //   sums need, every byte of X is loaded once by one lane, and an image is shared by four threads, which fills the
 //   device with a quarter of the images. The price: an entry of W is read from LDS for every multiplication, ten reads

