@@ -1,7 +1,7 @@
 // The operations that a model may ask of a device, in the words of the model: they stay small in number, and every
 // one has a plain reference on the CPU (cpu/reference_ops) that defines what is correct.
 //
-// Notation, as in DESIGN.md: n images of 784 byte pixels; row i of X is the pixels of image i divided by 255, then
+// Notation: n images of 784 byte pixels; row i of X is the pixels of image i divided by 255, then
 // a 1 for the bias; Y is the 10×n one-hot matrix; W is 10×785, row-major.
 //
 // All pointers are device memory of the Device that owns the Ops, do not overlap, and are owned by the caller.

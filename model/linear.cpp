@@ -22,7 +22,7 @@ Image image_at(std::span<const std::uint8_t> pixels, int index) {
   return Image(pixels.data() + std::size_t{kPixels} * index, kPixels);
 }
 
-// The mixer of DESIGN.md §1.
+// The mixer of the original program.
 std::uint32_t splitmix32(std::uint32_t s) {
   s = (s ^ s >> 16) * 0x85ebca6bU;
   s = (s ^ s >> 13) * 0xc2b2ae35U;

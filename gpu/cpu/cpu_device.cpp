@@ -38,6 +38,10 @@ CpuDevice::CpuDevice(const DeviceOptions& options, std::string reason) {
     throw NoSuchDevice("there is one CPU device, number 0; asked for number " +
                        std::to_string(options.index));
   }
+  if (!options.kernel.empty()) {
+    throw DeviceError("the CPU device has no kernels to choose from; asked for '" + options.kernel +
+                      "', which is for a HIP device");
+  }
   const int threads = threads_asked_for(options.threads);
   info_.reason = std::move(reason);
   info_.backend = "cpu";

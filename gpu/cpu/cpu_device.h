@@ -21,7 +21,7 @@ inline constexpr int kMostThreads = 1024;
 
 class CpuDevice final : public Device {
  public:
-  // options.index: −1 or 0 (else NoSuchDevice); threads: 0, or 1 to kMostThreads (else DeviceError).
+  // options.index: −1 or 0 (else NoSuchDevice); threads: 0, or 1 to kMostThreads, kernel: empty (else DeviceError).
   // reason: for DeviceInfo, why it became this device.
   CpuDevice(const DeviceOptions& options, std::string reason);
 

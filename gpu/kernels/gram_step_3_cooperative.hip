@@ -11,7 +11,7 @@
 //     exchange[0]  W of even numbers        A block stores W k + 1 when it has seen all of W k of its classes; so whoever
 //     exchange[1]  W of odd numbers         stores W k + 2 in W k's place knows that each block has gone past W k.
 //   Numbers go on from launch to launch, so that what an earlier one left is never taken for new.
-//   gfx906, hipcc 5.2.3: 104 VGPRs (5 classes: 121), 2 waves a SIMD; sm_90a, CUDA 13.0: 83 registers (98)
+//   gfx906, hipcc 5.2.3: 98 VGPRs (5 classes: 115), 2 waves a SIMD; sm_90a, CUDA 13.0: 83 registers (98)
 // Assumes    all blocks run at once: a cooperative launch. G and C aligned to 64 bytes
 // Measured   H200: 0.00168 ms an iteration of 300, 0.00164 of 3,000; with 5 classes a block 0.00249; gfx906: not run. Tried and
 //            slower: 1 class × 64 columns, 0.0020 ms. (2026-11-30)

@@ -15,7 +15,7 @@
 // Measured   H200: 0.0441 ms an iteration at 60,000 images, where fp32 multiply-adds need 0.0296 at the least; 3.28 ms at 6 million,
 //   0.033 for each 60,000 of them (2026-11-30). Writing entries of the gradient from where they are summed took 0.0500. Bound by
 //   waiting: it issued then in 22 % of the cycles, memory worked at 21 %
-// Versus fp32: one idea, a pixel has 8 bits and tensor cores multiply bytes sixty times as fast as the other cores multiply
+// Versus fp32: one idea, a pixel has 8 bits and tensor cores multiply bytes thirty times as fast as the other cores multiply
 //   floats. Rounding is that of the digits alone, 2⁻²⁴ of the largest entry of a class: a gradient is 7e-8 off
 //   float64, relative, where one by fp32 multiply-adds is 3e-8 off, and ‖R‖² is 1e-8 off where that one is 2e-8.
 #include "gpu/kernels/block_sum.h"

@@ -8,7 +8,7 @@
 //     chunk 8   s0 ►│ t0   …      │
 //   Each row that is read is 128 contiguous bytes. gfx906, hipcc 5.2.3: 15 VGPRs, 10 waves a SIMD
 // Assumes    nothing
-// Measured   with gradient and its variants: 3.7 MB at 60,000 images, which the kernel before has left in the second-level cache
+// Measured   with gradient and its variants: 4 MB at 60,000 images, which the kernel before has left in the second-level cache
 #include "gpu/kernels/kernels.h"
 #include "gpu/kernels/launch.h"
 

@@ -1,7 +1,7 @@
 // Computes   the sum of the statistics of all blocks of a residual kernel
 // Shapes     m blocks' PassStatistics → one
 // Tiling     one block of 256 threads; thread t adds those of blocks t, t + 256, …, then the block adds its threads' sums.
-//            LDS 96 bytes. gfx906, hipcc 5.2.3: 16 VGPRs, 10 waves a SIMD
+//            LDS 96 bytes. gfx906, hipcc 5.2.3: 10 VGPRs, 10 waves a SIMD
 // Assumes    nothing
 // Measured   with residual and its variants: 15 KB at 60,000 images, so bound by the launch
 #include "gpu/kernels/block_sum.h"

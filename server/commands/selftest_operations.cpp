@@ -320,7 +320,8 @@ std::vector<OperationResult> OperationChecks::run(gpu::Device& device, const std
   std::vector<OperationResult> results;
   for (const Operation& operation : kOperations) {
     const std::string part_of = operation.product;
-    const bool of_both = part_of == "both" && (product == "residual" || product == "gradient");
+    const bool of_both =
+        part_of == "both" && (product == "residual" || product == "gradient" || product == "pass");
     if (!kernel.empty() && !of_both && part_of != product) continue;
     results.push_back(over_sizes(cases_, operation.name, kernel,
                                  [&](const SelftestCase& expected, OperationResult& result) {

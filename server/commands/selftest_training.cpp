@@ -37,7 +37,7 @@ model::Split made_up_digits(int images, std::uint32_t seed) {
   return split;
 }
 
-// Gradient descent as DESIGN.md has it, in double and without the code under test.
+// Gradient descent as README.md has it, in double and without the code under test.
 class Float64Descent {
  public:
   Float64Descent(const model::Split& split, std::uint32_t seed)

@@ -63,7 +63,7 @@ test('on the emulator: every variant of a kernel too', async (t) => {
     const [product] = kernel.split('=');
     assert.deepEqual(lines.filter((line) => line.kernel === kernel).map((line) => line.operation), [product, 'loss_and_gradient']);
   }
-  for (const [kernel, operation] of [['gram=1-plain', 'gram'], ['gram=2-dot4', 'gram'], ['gram_step=1-plain', 'gram_descend'],
+  for (const [kernel, operation] of [['pass=1-two-products', 'loss_and_gradient'], ['pass=2-fused', 'loss_and_gradient'], ['gram=1-plain', 'gram'], ['gram=2-dot4', 'gram'], ['gram_step=1-plain', 'gram_descend'],
     ['gram_step=2-one-launch', 'gram_descend'], ['gram_step=3-cooperative', 'gram_descend']]) {
     assert.deepEqual(lines.filter((line) => line.kernel === kernel).map((line) => line.operation), [operation], kernel);
   }

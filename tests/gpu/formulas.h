@@ -1,4 +1,4 @@
-// The operations once more, in float64 from the formulas of DESIGN.md and independent of gpu/, with the error that
+// The operations once more, in float64 from the formulas of README.md and independent of gpu/, with the error that
 // float32 arithmetic may make. A tolerance is eps·(8 + K/8) of the sum of the magnitudes, K being the terms in a sum.
 #pragma once
 

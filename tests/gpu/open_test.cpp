@@ -60,6 +60,13 @@ TEST_CASE("a number of threads that cannot be") {
   }
 }
 
+TEST_CASE("a kernel for the CPU") {
+  DeviceOptions options;
+  options.backend = Backend::cpu;
+  options.kernel = "residual=1-plain";
+  CHECK_THROWS_WITH_AS(Device::open(options), doctest::Contains("no kernels to choose from"), DeviceError);
+}
+
 TEST_CASE("the reference device") {
   const auto device = Device::open({.backend = Backend::cpu, .reference = true});
   CHECK(device->info().architecture == "reference");

@@ -1,5 +1,5 @@
 // Arrows point down: api → server → model → gpu. Reads every #include and names those that point up, and libraries in
-// rooms that they must not enter (DESIGN.md §2).
+// rooms that they must not enter (README.md, "The house").
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

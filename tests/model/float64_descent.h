@@ -1,4 +1,4 @@
-// Gradient descent in float64, from the formulas of DESIGN.md §1 and without the code under test.
+// Gradient descent in float64, from the formulas of README.md, "What it computes", and without the code under test.
 #pragma once
 
 #include <cstdint>
