@@ -56,7 +56,10 @@ Spectra::Spectra(const DataDir& data_dir, const Datasets& datasets, bool eager) 
     entry.digest = dataset->digest;
     entry.asked = eager;
     load(name, entry);
-    if (entry.gram && entry.gram->images != dataset->train.count()) entry.gram.reset();
+    if (entry.gram && entry.gram->images != dataset->train.count()) {
+      entry.gram.reset();
+      entry.gram_is_kept = false;
+    }
   }
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -210,7 +213,7 @@ std::optional<std::string> stability_warning(const JobSpec& spec, const model::S
   const auto end = std::to_chars(rate, rate + sizeof rate, spec.train.learning_rate).ptr;
   return "the learning rate " + std::string(rate, end) + " is above the stability limit of " + spec.dataset +
          ", " + format_limit(limit) +
-         ": the loss will grow until it leaves the finite numbers, where the job fails; stay below the limit "
+         ": the loss grows, and the job fails where it leaves the finite numbers; stay below the limit "
          "or take \"auto\"";
 }
 

@@ -110,6 +110,7 @@ class FaultyDevice final : public Device, private Ops {
 
 std::unique_ptr<Device> open_device(const DeviceOptions& options) {
   DeviceOptions inner = options;
+  inner.kernel.clear();  // of this device, not of the CPU's
   inner.backend = Backend::cpu;
   const char* fault = std::getenv("MNISTD_FAULT");
   return std::make_unique<FaultyDevice>(Device::open(inner), fault == nullptr ? "" : fault);
