@@ -97,7 +97,8 @@ describe('the gate', () => {
     const loop = (label, ...body) => [`.${label}:`, ...body.map((text) => `\t${text}`), `\ts_cbranch_scc1 .${label}`];
     const inner = loop('LBB0_2', 's_load_dwordx16 s[8:23], s[2:3], 0x0', 's_load_dword s4, s[2:3], 0x40 ; v_fma_f32', 'v_fma_f32 v0, s8, v1, v0',
                        'v_fmac_f32_e32 v0, s9, v1', 'v_dot4_u32_u8 v2, v3, v4, v2', 'v_cvt_f32_ubyte0_e32 v1, v5');
-    const outer = loop('LBB0_1', ...Array(9).fill('v_mac_f32_e32 v0, v1, v2'), '').toSpliced(-1, 0, ...inner);
+    const around = loop('LBB0_1', ...Array(9).fill('v_mac_f32_e32 v0, v1, v2'), '');
+    const outer = [...around.slice(0, -1), ...inner, ...around.slice(-1)];
     const small = loop('LBB0_3', 'v_fma_f32 v0, s8, v1, v0');
     const code = ['kernel:', ...small, ...outer, '\ts_cbranch_execz .LBB0_9', '\tv_fma_f32 v0, v1, v2, v3', '.LBB0_9:', '\ts_endpgm'].join('\n');
     assert.deepEqual(hotLoopOf(code), { hot_fma: 500, hot_dot4: 250, scalar_words: 17 });
