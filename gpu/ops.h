@@ -41,6 +41,8 @@ struct GramSystem {
   const float* products = nullptr;    // XᵀX/n, 785 rows of kGramStride floats, the last 15 of each row zero
   const float* class_sums = nullptr;  // YX/n, 10 rows of kGramStride floats, the last 15 of each row zero
   int images = 0;                     // n ≥ 1
+  // Of these values: another for others, in a process. By it a device may keep a form of its own between calls. 0: it may not.
+  std::uint64_t id = 0;
 };
 
 class Ops {

@@ -1,5 +1,6 @@
 #include "model/gram.h"
 
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -30,6 +31,12 @@ std::vector<float> padded(const std::vector<double>& rows) {
     for (int a = 0; a < kFeatures; ++a)
       values[row * kGramStride + a] = static_cast<float>(rows[row * kFeatures + a]);
   return values;
+}
+
+// Of each system that is made resident.
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
 }
 
 // What the definition says of the sums without a look at the images.
@@ -79,7 +86,8 @@ std::vector<double> normal_class_sums(const Gram& gram) {
 ResidentGram::ResidentGram(gpu::Device& device, const Gram& gram)
     : products_(device, padded(normal_products(gram))),
       class_sums_(device, padded(normal_class_sums(gram))),
-      images_(gram.images) {}
+      images_(gram.images),
+      id_(next_id()) {}
 
 std::string to_bytes(const Gram& gram, std::string_view dataset_digest) {
   const std::uint64_t images = static_cast<std::uint64_t>(gram.images);

@@ -33,11 +33,12 @@ std::vector<double> normal_class_sums(const Gram& gram);
 class ResidentGram {
  public:
   ResidentGram(gpu::Device& device, const Gram& gram);
-  gpu::GramSystem system() const { return {products_.data(), class_sums_.data(), images_}; }
+  gpu::GramSystem system() const { return {products_.data(), class_sums_.data(), images_, id_}; }
 
  private:
   gpu::Buffer<float> products_, class_sums_;
   int images_ = 0;
+  std::uint64_t id_ = 0;
 };
 
 // For a file, see sealed.h. from_bytes throws SealError where the bytes are damaged, of another dataset than that of

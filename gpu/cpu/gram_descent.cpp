@@ -33,7 +33,9 @@ void GramDescent::pack_panel(const GramSystem& system, std::size_t panel) {
   }
 }
 
-void GramDescent::pack(ThreadTeam& team, const GramSystem& system, const float* weights) {
+void GramDescent::pack(ThreadTeam& team, const GramSystem& system) {
+  if (system.id != 0 && system.id == packed_) return;
+  packed_ = 0;  // while it is neither the old one nor the new
   features_.clear();
   for (std::size_t a = 0; a < kFeatures; ++a) {
     if (system.products[(kGramStride + 1) * a] != 0) features_.push_back(a);
@@ -48,15 +50,21 @@ void GramDescent::pack(ThreadTeam& team, const GramSystem& system, const float* 
   if (panels_.size() < panel_count_ * columns_ * features_.size()) {
     panels_ = AlignedArray<float>(panel_count_ * columns_ * features_.size());
   }
-  std::fill_n(weights_.data(), 2 * kMatrix, 0.0f);
   std::fill_n(class_sums_.data(), kMatrix, 0.0f);
   for (std::size_t c = 0; c < kClasses; ++c) {
-    for (std::size_t k = 0; k < features_.size(); ++k) {
-      weights_.data()[kGramStride * c + k] = weights[kFeatures * c + features_[k]];
+    for (std::size_t k = 0; k < features_.size(); ++k)
       class_sums_.data()[kGramStride * c + k] = system.class_sums[kGramStride * c + features_[k]];
-    }
   }
   team.run(panel_count_, [&](std::size_t panel, int) { pack_panel(system, panel); });
+  packed_ = system.id;
+}
+
+void GramDescent::pack_weights(const float* weights) {
+  std::fill_n(weights_.data(), 2 * kMatrix, 0.0f);
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    for (std::size_t k = 0; k < features_.size(); ++k)
+      weights_.data()[kGramStride * c + k] = weights[kFeatures * c + features_[k]];
+  }
 }
 
 // Returns the task's share of the loss.
@@ -85,7 +93,8 @@ double GramDescent::loss(std::uint32_t round) const {
 void GramDescent::run(ThreadTeam& team, const GramSystem& system, float* weights, float rate, int count,
                       PassStatistics* statistics) {
   require_images(system.images);
-  pack(team, system, weights);
+  pack(team, system);
+  pack_weights(weights);
   const auto rounds = static_cast<std::uint32_t>(count);
   const auto note_loss = [&](std::uint32_t round) {
     statistics[round] = {loss(round) * system.images, 0, 0};

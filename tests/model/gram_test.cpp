@@ -78,6 +78,9 @@ TEST_CASE("the normal equations are the means of products of pixels from 0 to 1"
   const auto device = cpu_device();
   const model::ResidentGram resident(*device, gram);
   const gpu::GramSystem system = resident.system();
+  const model::ResidentGram another(*device, gram);
+  CHECK(system.id != 0);
+  CHECK(another.system().id != system.id);
   CHECK(system.images == 31);
   double worst = 0;
   int wrong = 0;
