@@ -4,14 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
-#include <stdexcept>
 
 namespace mnistd::gpu::bench {
 namespace {
 
-constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
-constexpr PassStatistics kPoisonStatistics = {-8906.25, 0xdeadbeef, 77};
 constexpr int kCheckedIterations = 4;
 constexpr double kMatrix = kWeights * sizeof(float);  // bytes
 
@@ -142,9 +138,36 @@ void gram_descend(Workbench& bench, int count) {
                                   bench.statistics.data());
 }
 
-template <class Function>
-void repeat(int count, Function&& function) {
-  for (int k = 0; k < count; ++k) function();
+// One call of each operation that does not iterate by itself.
+void loss_and_gradient(Workbench& bench) {
+  bench.device.ops().loss_and_gradient(bench.images, bench.weights.data(), bench.by_weight.data(),
+                                       bench.statistics.data());
+}
+void residual(Workbench& bench) {
+  bench.device.ops().residual(bench.images, bench.weights.data(), bench.by_image().data(),
+                              bench.statistics.data());
+}
+void gradient(Workbench& bench) {
+  bench.device.ops().gradient(bench.images, bench.residual().data(), bench.by_weight.data());
+}
+void step(Workbench& bench) {
+  bench.device.ops().step(bench.by_weight.data(), bench.given_gradient.data(), bench.rate);
+}
+void initialise(Workbench& bench) { bench.device.ops().initialise(bench.by_weight.data(), Truth::kSeed); }
+void scores(Workbench& bench) {
+  bench.device.ops().scores(bench.images.pixels, bench.images.count, bench.weights.data(),
+                            bench.by_image().data());
+}
+void count_correct(Workbench& bench) {
+  bench.device.ops().count_correct(bench.images, bench.weights.data(), bench.correct.data());
+}
+void gram(Workbench& bench) {
+  bench.device.ops().gram(bench.images, bench.exact_products().data(), bench.exact_class_sums().data());
+}
+
+template <void (*kOnce)(Workbench&)>
+void times(Workbench& bench, int count) {
+  for (int k = 0; k < count; ++k) kOnce(bench);
 }
 
 Work of_pass(double images, double products, double bytes_an_image) {
@@ -167,18 +190,12 @@ std::vector<Operation> all_operations() {
                  true,
                  false,
                  [](double n) { return of_pass(n, 2, 1); },
-                 [](Workbench& bench, int count) {
-                   repeat(count, [&] {
-                     bench.device.ops().loss_and_gradient(bench.images, bench.weights.data(),
-                                                          bench.by_weight.data(), bench.statistics.data());
-                   });
-                 },
+                 times<loss_and_gradient>,
                  [](Workbench& bench) {
                    Faults faults;
                    bench.by_weight.poison();
                    bench.statistics.poison();
-                   bench.device.ops().loss_and_gradient(bench.images, bench.weights.data(),
-                                                        bench.by_weight.data(), bench.statistics.data());
+                   loss_and_gradient(bench);
                    judge_by_weight(bench, bench.truth.gradient(false), faults);
                    judge_pass(bench, faults);
                    return faults;
@@ -188,18 +205,12 @@ std::vector<Operation> all_operations() {
                  true,
                  false,
                  [](double n) { return of_pass(n, 1, 1 + kResidualBytes); },
-                 [](Workbench& bench, int count) {
-                   repeat(count, [&] {
-                     bench.device.ops().residual(bench.images, bench.weights.data(), bench.by_image().data(),
-                                                 bench.statistics.data());
-                   });
-                 },
+                 times<residual>,
                  [](Workbench& bench) {
                    Faults faults;
                    bench.by_image().poison();
                    bench.statistics.poison();
-                   bench.device.ops().residual(bench.images, bench.weights.data(), bench.by_image().data(),
-                                               bench.statistics.data());
+                   residual(bench);
                    judge_by_image(bench, &Truth::residual, faults);
                    judge_pass(bench, faults);
                    return faults;
@@ -209,16 +220,11 @@ std::vector<Operation> all_operations() {
                  true,
                  false,
                  [](double n) { return of_pass(n, 1, kResidualBytes); },
-                 [](Workbench& bench, int count) {
-                   repeat(count, [&] {
-                     bench.device.ops().gradient(bench.images, bench.residual().data(),
-                                                 bench.by_weight.data());
-                   });
-                 },
+                 times<gradient>,
                  [](Workbench& bench) {
                    Faults faults;
                    bench.by_weight.poison();
-                   bench.device.ops().gradient(bench.images, bench.residual().data(), bench.by_weight.data());
+                   gradient(bench);
                    judge_by_weight(bench, bench.truth.gradient(true), faults);
                    return faults;
                  }});
@@ -229,18 +235,14 @@ std::vector<Operation> all_operations() {
                  [](double) {
                    return Work{2.0 * kWeights, 0, 3 * kMatrix};
                  },
-                 [](Workbench& bench, int count) {
-                   repeat(count, [&] {
-                     bench.device.ops().step(bench.by_weight.data(), bench.given_gradient.data(), bench.rate);
-                   });
-                 },
+                 times<step>,
                  [](Workbench& bench) {
                    Faults faults;
                    const std::vector<float>& weights = bench.truth.weights();
                    const std::vector<float> gradient = bench.given_gradient.to_vector();
                    bench.by_weight.poison();
                    bench.by_weight.fill(weights);
-                   bench.device.ops().step(bench.by_weight.data(), bench.given_gradient.data(), bench.rate);
+                   step(bench);
                    std::vector<Expected> expected;
                    for (std::size_t i = 0; i < weights.size(); ++i) {
                      const double change = static_cast<double>(bench.rate) * gradient[i];
@@ -257,14 +259,11 @@ std::vector<Operation> all_operations() {
                  [](double) {
                    return Work{0, 0, kMatrix};
                  },
-                 [](Workbench& bench, int count) {
-                   repeat(count,
-                          [&] { bench.device.ops().initialise(bench.by_weight.data(), Truth::kSeed); });
-                 },
+                 times<initialise>,
                  [](Workbench& bench) {
                    Faults faults;
                    bench.by_weight.poison();
-                   bench.device.ops().initialise(bench.by_weight.data(), Truth::kSeed);
+                   initialise(bench);
                    std::vector<Expected> expected;  // one rounding is prescribed
                    for (float weight : bench.truth.initial_weights()) expected.push_back({weight, 0});
                    judge_by_weight(bench, expected, faults);
@@ -275,17 +274,11 @@ std::vector<Operation> all_operations() {
                  true,
                  false,
                  [](double n) { return of_pass(n, 1, kResidualBytes); },
-                 [](Workbench& bench, int count) {
-                   repeat(count, [&] {
-                     bench.device.ops().scores(bench.images.pixels, bench.images.count, bench.weights.data(),
-                                               bench.by_image().data());
-                   });
-                 },
+                 times<scores>,
                  [](Workbench& bench) {
                    Faults faults;
                    bench.by_image().poison();
-                   bench.device.ops().scores(bench.images.pixels, bench.images.count, bench.weights.data(),
-                                             bench.by_image().data());
+                   scores(bench);
                    judge_by_image(bench, &Truth::score, faults);
                    return faults;
                  }});
@@ -294,16 +287,11 @@ std::vector<Operation> all_operations() {
                  true,
                  false,
                  [](double n) { return of_pass(n, 1, 1); },
-                 [](Workbench& bench, int count) {
-                   repeat(count, [&] {
-                     bench.device.ops().count_correct(bench.images, bench.weights.data(),
-                                                      bench.correct.data());
-                   });
-                 },
+                 times<count_correct>,
                  [](Workbench& bench) {
                    Faults faults;
                    bench.correct.poison();
-                   bench.device.ops().count_correct(bench.images, bench.weights.data(), bench.correct.data());
+                   count_correct(bench);
                    judge_correct(bench.correct.values().front(), bench.truth, faults);
                    require_in_bounds(bench.correct, faults);
                    return faults;
@@ -317,18 +305,12 @@ std::vector<Operation> all_operations() {
          const double products = kFeatures * (kFeatures + 1) / 2.0;
          return Work{0, 2 * products * n, (kPixels + 1) * n + 8.0 * kFeatures * (kFeatures + kClasses)};
        },
-       [](Workbench& bench, int count) {
-         repeat(count, [&] {
-           bench.device.ops().gram(bench.images, bench.exact_products().data(),
-                                   bench.exact_class_sums().data());
-         });
-       },
+       times<gram>,
        [](Workbench& bench) {
          Faults faults;
          bench.exact_products().poison();
          bench.exact_class_sums().poison();
-         bench.device.ops().gram(bench.images, bench.exact_products().data(),
-                                 bench.exact_class_sums().data());
+         gram(bench);
          judge_exact("products", bench.exact_products(), bench.truth.products(), faults);
          judge_exact("class sums", bench.exact_class_sums(), bench.truth.class_sums(), faults);
          return faults;
@@ -347,55 +329,6 @@ std::vector<Operation> all_operations() {
 }
 
 }  // namespace
-
-Workbench::Workbench(Device& on, const LabelledImages& view, const Truth& expected)
-    : device(on),
-      images(view),
-      truth(expected),
-      rate(expected.safe_rate()),
-      weights(on, expected.weights()),
-      given_gradient(on, expected.weights()),  // any values will do
-      products(on, expected.padded_products()),
-      class_sums(on, expected.padded_class_sums()),
-      by_weight(on, kWeights, kPoison),
-      statistics(on, kMostIterations, kPoisonStatistics),
-      correct(on, 1, 0xdeadbeef) {
-  if (view.count != expected.images())
-    throw std::invalid_argument("the truth is of another number of images");
-}
-
-Output<float>& Workbench::by_image() {
-  if (by_image_.empty())
-    by_image_.emplace_back(device, static_cast<std::size_t>(images.count) * kClasses, kPoison);
-  return by_image_.front();
-}
-
-const Buffer<float>& Workbench::residual() {
-  if (residual_.empty()) {
-    const std::vector<float> copy = truth.residuals_of_copy();
-    const std::size_t count = static_cast<std::size_t>(images.count) * kClasses;
-    residual_.emplace_back(device, count);
-    for (std::size_t first = 0; first < count; first += copy.size()) {
-      const std::size_t size = std::min(copy.size(), count - first);
-      device.upload(residual_.front().data() + first, copy.data(), size * sizeof(float));
-    }
-  }
-  return residual_.front();
-}
-
-Output<std::uint64_t>& Workbench::exact_products() {
-  if (exact_.empty()) {
-    exact_.reserve(2);
-    exact_.emplace_back(device, std::size_t{kFeatures} * kFeatures, std::uint64_t{0xfeedc0dedeadbeef});
-    exact_.emplace_back(device, std::size_t{kWeights}, std::uint64_t{0xfeedc0dedeadbeef});
-  }
-  return exact_.front();
-}
-
-Output<std::uint64_t>& Workbench::exact_class_sums() {
-  (void)exact_products();
-  return exact_.back();
-}
 
 const std::vector<Operation>& operations() {
   static const std::vector<Operation> all = all_operations();

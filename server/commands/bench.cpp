@@ -1,7 +1,6 @@
 // mnistd bench: checks, then times, every operation of a device and every variant that it can be made to use.
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "gpu/bench/report_text.h"
 #include "model/dataset.h"
 #include "server/commands/commands.h"
+#include "server/commands/utc_now.h"
 
 namespace mnistd::commands {
 namespace {
@@ -21,15 +21,6 @@ namespace bench = gpu::bench;
 
 constexpr int kUsualImages = 60'000;
 const std::filesystem::path kUsualDataset = "data/mnist";
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 // The training images of the dataset that is asked for, or that lies where MNIST usually does.
 std::optional<bench::HostImages> images_of_dataset(const BenchCommandOptions& options) {
@@ -47,16 +38,20 @@ struct Silence final : bench::BenchObserver {
   void on_training(const bench::Training&) override {}
 };
 
-bool write(const std::filesystem::path& file, const bench::Report& report) {
-  std::ofstream out(file);
-  out << bench::json_of(report, MNISTD_VERSION, now_utc()) << std::flush;
-  if (!out) std::cerr << "mnistd: cannot write " << file.string() << '\n';
-  return out.good();
+int tell_unwritable(const std::filesystem::path& file) {
+  std::cerr << "mnistd: cannot write " << file.string() << '\n';
+  return 1;
 }
 
 }  // namespace
 
 int run_bench(const BenchCommandOptions& options) {
+  // Opened first: what took minutes is not to be lost for a name that can't be.
+  std::ofstream json_file;
+  if (options.json_file) {
+    json_file.open(*options.json_file);
+    if (!json_file) return tell_unwritable(*options.json_file);
+  }
   std::vector<bench::HostImages> inputs;
   if (auto images = images_of_dataset(options)) inputs.push_back(std::move(*images));
   // Random bytes have no blanks: beside real images they tell what a kernel gains by those.
@@ -74,15 +69,18 @@ int run_bench(const BenchCommandOptions& options) {
     if (options.json) {
       Silence silence;
       const bench::Report report = bench::run_bench(chosen, pointers, silence);
-      std::cout << bench::json_of(report, MNISTD_VERSION, now_utc()) << std::flush;
+      std::cout << bench::json_of(report, MNISTD_VERSION, utc_now()) << std::flush;
       return report.right() && std::cout.good() ? 0 : 1;
     }
-    std::printf("mnistd bench, version %s, %s\n", MNISTD_VERSION, now_utc().c_str());
+    std::printf("mnistd bench, version %s, %s\n", MNISTD_VERSION, utc_now().c_str());
     bench::TextReport text(stdout);
     const bench::Report report = bench::run_bench(chosen, pointers, text);
     text.end(report);
-    const bool written = !options.json_file || write(*options.json_file, report);
-    return report.right() && written && std::ferror(stdout) == 0 ? 0 : 1;
+    if (options.json_file) {
+      json_file << bench::json_of(report, MNISTD_VERSION, utc_now()) << std::flush;
+      if (!json_file) return tell_unwritable(*options.json_file);
+    }
+    return report.right() && std::ferror(stdout) == 0 ? 0 : 1;
   } catch (const std::invalid_argument& wrong) {
     std::cerr << "mnistd: " << wrong.what() << '\n';
     return 2;

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "server/commands/commands.h"
 #include "server/commands/selftest_operations.h"
 #include "server/commands/selftest_training.h"
+#include "server/commands/utc_now.h"
 
 namespace mnistd::commands {
 namespace {
@@ -28,15 +28,6 @@ constexpr int kTrialImages = 1000;
 // A device that would take longer over kTimedImages is not timed: an emulator would not come to an end.
 constexpr double kMostMillisecondsOfPass = 2000;
 
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 std::string system_text() {
   utsname name{};
   return uname(&name) == 0 ? std::string(name.sysname) + " " + name.release + ", " + name.machine : "unknown";
@@ -45,7 +36,7 @@ std::string system_text() {
 void print(const char* name, const std::string& value) { std::printf("%-14s %s\n", name, value.c_str()); }
 
 void print_head() {
-  std::printf("mnistd selftest, version %s, %s\n\n", MNISTD_VERSION, now_utc().c_str());
+  std::printf("mnistd selftest, version %s, %s\n\n", MNISTD_VERSION, utc_now().c_str());
   print("System:", system_text());
 }
 

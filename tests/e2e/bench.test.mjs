@@ -166,6 +166,8 @@ test('wrong usage, and no such device', async () => {
     [['--unheard'], 2, /--unheard/],
     [['--backend', 'cpu', '--device', '3'], 1, /there is one CPU device/],
     [['--dataset', '/nonexistent'], 1, /nonexistent/],
+    [['--json-file', '/nonexistent/figures.json'], 1, /cannot write \/nonexistent\/figures\.json/],
+    [['--backend', 'cpu', '--kernel', 'residual=1-plain'], 1, /the CPU device has no kernels to choose from/],
   ];
   for (const [args, expected, said] of cases) {
     const { code, stdout, stderr } = await run(['bench', ...args]);
